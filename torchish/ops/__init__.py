@@ -1,0 +1,7 @@
+"""The operation table. A row's public name is its own name less the namespace it stands in: `linalg_det` is
+`torch.linalg.det`; rows with names="" have no public name and are reached by the overloads of another one."""
+
+from torchish.ops.table import TABLE, Op
+from torchish.ops import activation, conv, creation, fft, index, linalg, loss, norm, pointwise, reduce, sorting, special
+
+__all__ = ["TABLE", "Op"]

@@ -1,0 +1,141 @@
+"""dtype objects and PyTorch's promotion lattice."""
+
+import numpy as np
+import ml_dtypes
+
+_CATEGORY = {"bool": 0, "int": 1, "float": 2, "complex": 3}
+
+
+class dtype:
+    """An interned PyTorch dtype; `np` is the numpy dtype that JAX computes in."""
+
+    __slots__ = ("name", "np", "category", "itemsize", "is_floating_point", "is_complex", "is_signed", "legacy")
+
+    def __init__(self, name, np_dtype, category, legacy):
+        self.name, self.np, self.legacy = name, np.dtype(np_dtype), legacy
+        self.category = _CATEGORY[category]
+        self.itemsize = self.np.itemsize
+        self.is_floating_point = category == "float"
+        self.is_complex = category == "complex"
+        self.is_signed = category in ("float", "complex") or (category == "int" and self.np.kind != "u")
+
+    def __repr__(self):
+        return "torch." + self.name
+
+    def __reduce__(self):
+        return self.name
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def to_real(self):
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+    def to_complex(self):
+        return {float32: complex64, float64: complex128}.get(self, self)
+
+
+uint8 = dtype("uint8", "uint8", "int", "Byte")
+int8 = dtype("int8", "int8", "int", "Char")
+int16 = dtype("int16", "int16", "int", "Short")
+int32 = dtype("int32", "int32", "int", "Int")
+int64 = dtype("int64", "int64", "int", "Long")
+uint16 = dtype("uint16", "uint16", "int", "UInt16")
+uint32 = dtype("uint32", "uint32", "int", "UInt32")
+uint64 = dtype("uint64", "uint64", "int", "UInt64")
+float16 = dtype("float16", "float16", "float", "Half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, "float", "BFloat16")
+float32 = dtype("float32", "float32", "float", "Float")
+float64 = dtype("float64", "float64", "float", "Double")
+complex64 = dtype("complex64", "complex64", "complex", "ComplexFloat")
+complex128 = dtype("complex128", "complex128", "complex", "ComplexDouble")
+bool = dtype("bool", "bool", "bool", "Bool")
+
+ALL = (uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+       complex64, complex128, bool)
+ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+           "cfloat": complex64, "cdouble": complex128}
+FROM_NP = {d.np: d for d in ALL}
+BY_NAME = {d.name: d for d in ALL}
+
+_default = float32
+
+
+def get_default():
+    return _default
+
+
+def set_default(d):
+    global _default
+    _default = d
+
+
+def of(x):
+    """The torch dtype of anything with a numpy dtype."""
+    return FROM_NP[np.dtype(x.dtype)]
+
+
+_INTS = {8: int8, 16: int16, 32: int32, 64: int64}
+
+
+def promote_types(a, b):
+    """torch.promote_types: the lattice of two dtypes of dimensioned tensors."""
+    if a is b:
+        return a
+    if a.category != b.category:
+        lo, hi = (a, b) if a.category < b.category else (b, a)
+        if hi.category == 3 and lo is float64:
+            return complex128
+        return hi
+    if a.category == 1:
+        ua, ub = a.np.kind == "u", b.np.kind == "u"
+        if ua == ub:
+            return a if a.itemsize >= b.itemsize else b
+        unsigned, signed = (a, b) if ua else (b, a)
+        if unsigned is not uint8:
+            raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                               f"{a.legacy} and {b.legacy}")
+        return int16 if signed is int8 else signed
+    if {a, b} == {float16, bfloat16}:
+        return float32
+    return a if a.itemsize >= b.itemsize else b
+
+
+def number_dtype(x):
+    """The dtype a Python number counts as: bool, int64, the default float or its complex partner."""
+    if isinstance(x, (_builtin_bool, np.bool_)):
+        return bool
+    if isinstance(x, (int, np.integer)):
+        return int64
+    if isinstance(x, (complex, np.complexfloating)):
+        return _default.to_complex() if _default.to_complex() is not _default else complex64
+    return _default
+
+
+_builtin_bool = (True).__class__
+
+
+def result_type(operands):
+    """PyTorch's rule over (dtype, kind) pairs, kind 2 = dimensioned tensor, 1 = 0-dim tensor, 0 = number.
+
+    A lower kind takes part only when its category is higher than all kinds above it.
+    """
+    best = [None, None, None]
+    for d, kind in operands:
+        best[kind] = d if best[kind] is None else promote_types(best[kind], d)
+    out = best[2]
+    for kind in (1, 0):
+        d = best[kind]
+        if d is None:
+            continue
+        if out is None:
+            out = d
+        elif d.category > out.category:
+            # float from a number never widens a complex; a complex number over a float keeps the float's width
+            out = promote_types(out, d) if d.category == 3 and out.category == 2 and kind == 1 else (
+                out.to_complex() if d.category == 3 and out.category == 2 and kind == 0 and out.to_complex() is not out
+                else d)
+    return out

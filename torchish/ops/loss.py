@@ -1,0 +1,183 @@
+"""Loss functions of torch.nn.functional."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from torchish.ops.pointwise import xlogy
+from torchish.ops.promote import check_broadcast, dtype_of, promote
+from torchish.ops.table import op
+
+
+def reduced(x, reduction):
+    if reduction == "mean":
+        return jnp.sum(x) / x.size if x.size else jnp.full((), jnp.nan, x.dtype)
+    if reduction == "sum":
+        return jnp.sum(x)
+    if reduction == "none":
+        return x
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def _pointwise_loss(fn, input, target, weight, reduction):
+    x, y = promote(input, target)
+    check_broadcast(x, y)
+    loss = fn(x, y)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@op(names="functional", saves="01")
+def mse_loss(input, target, weight=None, /, reduction="mean"):
+    return _pointwise_loss(lambda x, y: (x - y) * (x - y), input, target, weight, reduction)
+
+
+@op(names="functional", saves="01")
+def l1_loss(input, target, weight=None, /, reduction="mean"):
+    return _pointwise_loss(lambda x, y: jnp.abs(x - y), input, target, weight, reduction)
+
+
+@op(names="functional", saves="01")
+def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return _pointwise_loss(lambda x, y: jnp.abs(x - y), input, target, None, reduction)
+
+    def loss(x, y):
+        a = jnp.abs(x - y)
+        return jnp.where(a < beta, 0.5 * (x - y) * (x - y) / beta, a - 0.5 * beta)
+    return _pointwise_loss(loss, input, target, None, reduction)
+
+
+@op(names="functional", saves="01")
+def huber_loss(input, target, weight=None, /, reduction="mean", delta=1.0):
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+
+    def loss(x, y):
+        a = jnp.abs(x - y)
+        return jnp.where(a <= delta, 0.5 * (x - y) * (x - y), delta * (a - 0.5 * delta))
+    return _pointwise_loss(loss, input, target, weight, reduction)
+
+
+@jax.custom_jvp
+def _bce(x, y):
+    return (y - 1) * jnp.maximum(jnp.log1p(-x), -100) - y * jnp.maximum(jnp.log(x), -100)
+
+
+@_bce.defjvp
+def _bce_jvp(primals, tangents):
+    # PyTorch bounds x (1 - x) from below by 1e-12
+    (x, y), (tx, ty) = primals, tangents
+    slope = (x - y) / jnp.maximum((1 - x) * x, jnp.asarray(1e-12, x.dtype))
+    dy = jnp.maximum(jnp.log1p(-x), -100) - jnp.maximum(jnp.log(x), -100)
+    return _bce(x, y), tx * slope + ty * dy
+
+
+@op(names="functional", saves="01")
+def binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
+    if input.shape != target.shape:
+        raise ValueError(f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}) is "
+                         "deprecated. Please ensure they have the same size.")
+    if input.dtype != target.dtype:
+        raise RuntimeError(f"Found dtype {dtype_of(target).legacy} but expected {dtype_of(input).legacy}")
+    loss = _bce(input, target)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _size(x):
+    return f"torch.Size({list(x.shape)})"
+
+
+@op(names="functional", saves="01")
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"):
+    if input.shape != target.shape:
+        raise ValueError(f"Target size ({_size(target)}) must be the same as input size ({_size(input)})")
+    x, y = promote(input, target)
+    # log(sigmoid(x)) with slope 0.5 at 0
+    log_sig = jnp.where(x < 0, x, 0) - jnp.log1p(jnp.exp(jnp.where(x < 0, x, -x)))
+    w = 1 if pos_weight is None else (pos_weight - 1) * y + 1
+    loss = (1 - y) * x - w * log_sig
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@op(names="functional", node="NllLossBackward0", saves="1")
+def nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
+    if input.ndim == 0 or (input.ndim == 1 and target.ndim > 1):
+        raise RuntimeError("input tensor should be 1D or 2D")
+    if input.ndim > 1 and input.shape[0] != target.shape[0]:
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    axis = 1 if input.ndim > 1 else 0
+    if input.ndim > 2 and input.shape[2:] != target.shape[1:]:
+        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
+    classes = input.shape[axis]
+    if weight is not None and weight.size != classes:
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
+                           f"tensor of shape: {list(weight.shape)}")
+    kept = target != ignore_index
+    index = jnp.where(kept, target, 0)
+    picked = jnp.squeeze(jnp.take_along_axis(input, jnp.expand_dims(index, axis), axis=axis), axis)
+    w = kept.astype(input.dtype) if weight is None else jnp.where(kept, weight[index], 0)
+    loss = jnp.where(kept, -picked * w, 0)
+    if reduction == "mean":
+        return jnp.sum(loss) / jnp.sum(w)
+    return reduced(loss, reduction)
+
+
+@op(names="functional", saves="1", node="MulBackward0")
+def kl_div(input, target, /, size_average=None, reduce=None, reduction="mean", log_target=False):
+    x, y = promote(input, target)
+    loss = jnp.exp(y) * (y - x) if log_target else xlogy(y, y) - y * x
+    if reduction == "batchmean":
+        return jnp.sum(loss) / (x.shape[0] if x.ndim else 1)
+    return reduced(loss, reduction)
+
+
+@op(names="functional", saves="01")
+def soft_margin_loss(input, target, /, reduction="mean"):
+    return _pointwise_loss(lambda x, y: jnp.log1p(jnp.exp(-y * x)), input, target, None, reduction)
+
+
+@op(names="functional")
+def multi_margin_loss(input, target, weight=None, /, p=1, margin=1.0, reduction="mean"):
+    x = input if input.ndim > 1 else input[None]
+    t = target.reshape(-1)
+    right = jnp.take_along_axis(x, t[:, None], axis=1)
+    z = jnp.where(margin - right + x > 0, margin - right + x, 0)
+    z = z if p == 1 else z * z
+    z = z if weight is None else z * weight[t][:, None]
+    z = jnp.where(jnp.arange(x.shape[1]) == t[:, None], 0, z)
+    loss = jnp.sum(z, axis=1) / x.shape[1]
+    return reduced(loss if input.ndim > 1 else loss[0], reduction)
+
+
+@op(names="functional", saves="01")
+def poisson_nll_loss(input, target, /, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None,
+                     reduction="mean"):
+    def loss(x, y):
+        out = jnp.exp(x) - y * x if log_input else x - y * jnp.log(x + eps)
+        if full:
+            big = jnp.where(y > 1, y, 1)
+            out = out + jnp.where(y > 1, big * jnp.log(big) - big + 0.5 * jnp.log(2 * math.pi * big), 0)
+        return out
+    return _pointwise_loss(loss, input, target, None, reduction)
+
+
+@op(names="torch functional")
+def cosine_similarity(x1, x2, /, dim=1, eps=1e-08):
+    a, b = promote(x1, x2)
+    a, b = jnp.broadcast_arrays(a, b)
+
+    def unit(v):
+        n = jnp.sum(v * v, axis=dim, keepdims=True)
+        return v / jnp.maximum(jnp.where(n == 0, 0, jnp.sqrt(jnp.where(n == 0, 1, n))), jnp.asarray(eps, v.dtype))
+    return jnp.sum(unit(a) * unit(b), axis=dim)
+
+
+@op(names="torch functional", saves="01")
+def hinge_embedding_loss(input, target, /, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    def loss(x, y):
+        gap = margin - x
+        return jnp.where(y != 1, jnp.where(gap > 0, gap, 0), 0) + jnp.where(y != -1, x, 0)
+    return _pointwise_loss(loss, input, target, None, reduction)

@@ -1,0 +1,677 @@
+"""Element-wise operations: arithmetic, comparison, logic, bits and elementary functions."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from torchish.ops import dtypes
+from torchish.ops.promote import cast, dtype_of, is_number, promote, promote_float, result_type
+from torchish.ops.table import op
+
+
+def is_bool(x):
+    return dtype_of(x) is dtypes.bool
+
+
+def is_int(x):
+    return dtype_of(x).category <= 1
+
+
+def like_result(*xs):
+    """The operands promoted and broadcast against each other."""
+    return jnp.broadcast_arrays(*promote(*xs))
+
+
+def unary(name, fn, **facts):
+    """A row for a function of one floating-point (or complex) operand; integers become the default float."""
+    def row(input, /):
+        (x,) = promote_float(input)
+        return fn(x)
+    op(row, name=name, inplace=facts.pop("inplace", True), **facts)
+
+
+# ---- arithmetic
+
+def _scaled(other, alpha, input):
+    if isinstance(alpha, bool) and not (is_bool(input) and is_bool(other)):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    d = result_type(input, other)
+    if d.category < 2 and dtype_of(alpha).category >= 2:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, (int, float)) and alpha == 1:
+        return other
+    if d.category < 3 and dtype_of(alpha).category == 3:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    return cast(other, d) * cast(alpha, d)
+
+
+@op(inplace=True)
+def add(input, other, alpha=1, /):
+    x, y = promote(input, _scaled(other, alpha, input))
+    return x + y
+
+
+def _refuse_bool_sub(x, y):
+    if is_bool(x) and is_bool(y):
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                           "`logical_xor()` operator instead.")
+    if is_bool(x) or is_bool(y):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+                           "invert a mask, use the `~` or `logical_not()` operator instead.")
+
+
+@op(inplace=True, aliases="subtract")
+def sub(input, other, alpha=1, /):
+    _refuse_bool_sub(input, other)
+    x, y = promote(input, _scaled(other, alpha, input))
+    return x - y
+
+
+@op(names="torch", node="RsubBackward1")
+def rsub(input, other, alpha=1, /):
+    _refuse_bool_sub(input, other)
+    x, y = promote(_scaled(input, alpha, other), other)
+    return y - x
+
+
+@op(inplace=True, aliases="multiply")
+def mul(input, other, /):
+    x, y = promote(input, other)
+    return x * y
+
+
+def _refuse_zero_division(x, y):
+    """Only a number operand is known while recording."""
+    if isinstance(y, (bool, int)) and y == 0 and result_type(x, y).category < 2:
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _floor_float(x, y):
+    # JAX gives nan for x // 0, PyTorch the quotient's infinity
+    return jnp.where(y == 0, x / y, jnp.floor_divide(x, jnp.where(y == 0, 1, y)))
+
+
+def floor_quotient(x, y):
+    return jnp.floor_divide(x, y) if is_int(x) else _floor_float(x, y)
+
+
+@op(inplace=True, aliases="divide true_divide")
+def div(input, other, /, *, rounding_mode=None):
+    if rounding_mode is None:
+        x, y = promote_float(input, other)
+        return x / y
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                           f"'{rounding_mode}'")
+    _refuse_zero_division(input, other)
+    x, y = promote(input, other)
+    if rounding_mode == "floor":
+        return lax.stop_gradient(floor_quotient(x, y))
+    return lax.div(*jnp.broadcast_arrays(x, y)) if is_int(x) else jnp.trunc(x / y)
+
+
+@op(inplace=True, differentiable=False)
+def floor_divide(input, other, /):
+    _refuse_zero_division(input, other)
+    return floor_quotient(*promote(input, other))
+
+
+@op(inplace=True)
+def remainder(input, other, /):
+    _refuse_zero_division(input, other)
+    x, y = promote(input, other)
+    return jnp.remainder(x, y)
+
+
+@op(inplace=True)
+def fmod(input, other, /):
+    _refuse_zero_division(input, other)
+    x, y = promote(input, other)
+    return lax.rem(*jnp.broadcast_arrays(x, y))
+
+
+@jax.custom_jvp
+def _power(x, e):
+    return jnp.power(x, e)
+
+
+@_power.defjvp
+def _power_jvp(primals, tangents):
+    # PyTorch: the slope in x is 0 where e == 0, the slope in e is 0 where x == 0 <= e
+    (x, e), (tx, te) = primals, tangents
+    x, e, tx, te = jnp.broadcast_arrays(x, e, tx, te)
+    y = _power(x, e)
+    flat = e == 0
+    dx = jnp.where(flat, 0, e * _power(x, jnp.where(flat, 1, e - 1)))
+    dead = (x == 0) & (e.real >= 0)
+    de = jnp.where(dead, 0, y * jnp.log(jnp.where(dead, 1, x)))
+    return y, tx * dx + te * de
+
+
+_SMALL_POWERS = range(-4, 17)
+
+
+def _pow(input, exponent):
+    x, e = promote(input, exponent)
+    if is_bool(x) and is_bool(e):
+        return x | ~e
+    if is_int(x):
+        if isinstance(exponent, int) and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return jnp.power(*jnp.broadcast_arrays(x, e))
+    if isinstance(exponent, (int, float)):
+        if exponent in _SMALL_POWERS:
+            return lax.integer_pow(x, int(exponent))
+        if exponent == 0.5:
+            return jnp.sqrt(x)
+        if exponent == -0.5:
+            return lax.rsqrt(x)
+    return _power(*jnp.broadcast_arrays(x, e))
+
+
+@op(inplace=True)
+def pow(input, exponent, /):
+    return _pow(input, exponent)
+
+
+@op(name="pow_tensor", names="", node="PowBackward1", saves="01r")
+def pow_tensor(input, exponent, /):
+    return _pow(input, exponent)
+
+
+@op(inplace=True, node="PowBackward1")
+def float_power(input, exponent, /):
+    d = dtypes.complex128 if result_type(input, exponent).is_complex else dtypes.float64
+    widen = [cast(x, d) if not is_number(x) else x for x in (input, exponent)]
+    return _pow(*widen)
+
+
+@op(inplace=True, aliases="negative")
+def neg(input, /):
+    if is_bool(input):
+        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert "
+                           "a mask, use the `~` or `logical_not()` operator instead.")
+    return -cast(input, dtype_of(input))
+
+
+@op()
+def positive(input, /):
+    if is_bool(input):
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@op(inplace=True, aliases="absolute", node="AbsBackward0", connects="0")
+def abs(input, /):
+    if is_bool(input):
+        raise NotImplementedError("abs for bool tensors is not implemented")
+    return jnp.abs(input)
+
+
+@op(inplace=True, node="PowBackward0")
+def square(input, /):
+    return _pow(input, 2)
+
+
+@op(inplace=True)
+def sign(input, /):
+    if dtype_of(input).is_complex:
+        raise RuntimeError("Unlike NumPy, torch.sign doesn't allow complex inputs. Use torch.sgn instead.")
+    if is_bool(input):
+        return input
+    # nan has sign 0 in PyTorch
+    return jnp.where(jnp.isnan(input), 0, jnp.sign(input)) if not is_int(input) else jnp.sign(input)
+
+
+@op(inplace=True)
+def sgn(input, /):
+    return input if is_bool(input) else jnp.sign(input)
+
+
+@op(differentiable=False)
+def signbit(input, /):
+    if dtype_of(input).is_complex:
+        raise RuntimeError("signbit is not implemented for complex tensors.")
+    return jnp.signbit(input) if not is_int(input) else input < 0
+
+
+def rounding(name, fn, **facts):
+    def row(input, /):
+        if dtype_of(input).is_complex:
+            raise RuntimeError(f"{name} is not supported for complex inputs")
+        return input if is_int(input) else fn(input)
+    op(row, name=name, inplace=True, **facts)
+
+
+rounding("floor", jnp.floor)
+rounding("ceil", jnp.ceil)
+rounding("trunc", jnp.trunc, aliases="fix")
+
+
+@op(inplace=True)
+def round(input, /, *, decimals=0):
+    if is_int(input):
+        return input
+    if decimals == 0:
+        return jnp.round(input)
+    scale = 10.0 ** decimals if decimals > 0 else 1 / 10.0 ** -decimals
+    return jnp.round(input * scale) / scale
+
+
+@op(inplace=True)
+def frac(input, /):
+    return input - jnp.trunc(input)
+
+
+# ---- exponentials, logarithms, roots (PyTorch saves the result where `result=` is given)
+
+
+unary("exp", jnp.exp, result=lambda y, ct, x: ct * y)
+unary("exp2", jnp.exp2, aliases="special.exp2", result=lambda y, ct, x: ct * (y * math.log(2)))
+unary("expm1", jnp.expm1, aliases="special.expm1", result=lambda y, ct, x: ct * (y + 1))
+unary("log", jnp.log)
+unary("log2", jnp.log2)
+unary("log10", jnp.log10)
+unary("log1p", jnp.log1p, aliases="special.log1p")
+unary("sqrt", jnp.sqrt, result=lambda y, ct, x: ct / (2 * y))
+unary("rsqrt", lax.rsqrt, result=lambda y, ct, x: ct * (-0.5 * y * y * y))
+unary("reciprocal", lambda x: 1 / x, result=lambda y, ct, x: -ct * y * y)
+
+
+# ---- trigonometry
+
+unary("sin", jnp.sin)
+unary("cos", jnp.cos)
+unary("tan", jnp.tan, result=lambda y, ct, x: ct * (1 + y * y))
+unary("asin", jnp.arcsin, aliases="arcsin")
+unary("acos", jnp.arccos, aliases="arccos")
+unary("atan", jnp.arctan, aliases="arctan")
+unary("sinh", jnp.sinh)
+unary("cosh", jnp.cosh)
+unary("tanh", jnp.tanh, names="torch method", result=lambda y, ct, x: ct * (1 - y * y))
+unary("asinh", jnp.arcsinh, aliases="arcsinh")
+unary("acosh", jnp.arccosh, aliases="arccosh")
+unary("atanh", jnp.arctanh, aliases="arctanh")
+unary("deg2rad", lambda x: x * (math.pi / 180))
+unary("rad2deg", lambda x: x * (180 / math.pi))
+
+
+@jax.custom_jvp
+def _sinc(x):
+    p = math.pi * x
+    return jnp.where(p == 0, 1, jnp.sin(p) / jnp.where(p == 0, 1, p))
+
+
+@_sinc.defjvp
+def _sinc_jvp(primals, tangents):
+    # PyTorch's slope: 0 at 0
+    (x,), (t,) = primals, tangents
+    p = math.pi * jnp.where(x == 0, 1, x)
+    return _sinc(x), t * jnp.where(x == 0, 0, (p * jnp.cos(p) - jnp.sin(p)) / (p * p / math.pi))
+
+
+unary("sinc", _sinc, aliases="special.sinc")
+
+
+@jax.custom_jvp
+def _atan2(y, x):
+    return lax.atan2(y, x)
+
+
+@_atan2.defjvp
+def _atan2_jvp(primals, tangents):
+    # at (0, 0) the slopes are 0, not nan
+    (y, x), (ty, tx) = primals, tangents
+    den = y * y + x * x
+    inv = jnp.where(den == 0, 0, 1 / jnp.where(den == 0, 1, den))
+    return _atan2(y, x), ty * (x * inv) + tx * (-y * inv)
+
+
+@op(inplace=True, aliases="arctan2")
+def atan2(input, other, /):
+    return _atan2(*jnp.broadcast_arrays(*promote_float(input, other)))
+
+
+@op(inplace=True, saves="01r")
+def hypot(input, other, /):
+    x, y = promote(input, other)
+    big = jnp.maximum(jnp.abs(x), jnp.abs(y))
+    scale = lax.stop_gradient(jnp.where((big == 0) | jnp.isinf(big), 1, big))
+    return scale * jnp.sqrt((x / scale) ** 2 + (y / scale) ** 2)
+
+
+@op()
+def logaddexp(input, other, /):
+    return jnp.logaddexp(*promote(input, other))
+
+
+@op()
+def logaddexp2(input, other, /):
+    return jnp.logaddexp2(*promote(input, other))
+
+
+@op(inplace=True, aliases="special.xlogy")
+def xlogy(input, other, /):
+    x, y = promote_float(input, other)
+    x, y = jnp.broadcast_arrays(x, y)
+    zero = (x == 0) & ~jnp.isnan(y)
+    # d/dx at x == 0 is 0 for y <= 0 and log(y) otherwise, as PyTorch's masked_fill
+    return jnp.where(zero, x * jnp.log(jnp.where(y > 0, y, 1)), x * jnp.log(jnp.where(zero, 1, y)))
+
+
+# ---- extremes and interpolation
+
+@op(node="MaximumBackward0")
+def maximum(input, other, /):
+    return _extreme("maximum", jnp.maximum, input, other)
+
+
+@op(node="MinimumBackward0")
+def minimum(input, other, /):
+    return _extreme("minimum", jnp.minimum, input, other)
+
+
+def _extreme(name, fn, input, other):
+    x, y = promote(input, other)
+    if dtype_of(x).is_complex:
+        raise RuntimeError(f"{name} not implemented for complex tensors.")
+    return fn(x, y)  # JAX gives half to each at a tie, as PyTorch
+
+
+@op()
+def fmax(input, other, /):
+    x, y = like_result(input, other)
+    return jnp.where((x >= y) | jnp.isnan(y), x, y)
+
+
+@op()
+def fmin(input, other, /):
+    x, y = like_result(input, other)
+    return jnp.where((x <= y) | jnp.isnan(y), x, y)
+
+
+@jax.custom_jvp
+def _clamp(x, lo, hi):
+    return jnp.minimum(jnp.maximum(x, lo), hi)
+
+
+@_clamp.defjvp
+def _clamp_jvp(primals, tangents):
+    # slope 1 at a bound; with lo > hi everything flows to hi
+    (x, lo, hi), (tx, tlo, thi) = primals, tangents
+    inside = (x >= lo) & (x <= hi)
+    t = (jnp.where(inside, tx, 0) + jnp.where((x < lo) & (lo < hi), tlo, 0)
+         + jnp.where((x > hi) | (hi < lo), thi, 0))
+    return _clamp(x, lo, hi), t
+
+
+def _clip(name, input, lo, hi):
+    if lo is None and hi is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    given = promote(input, *(b for b in (lo, hi) if b is not None))
+    x, bounds = given[0], list(given[1:])
+    if dtype_of(x).is_complex:
+        raise RuntimeError(f"{name} is not supported for complex types")
+    top = jnp.asarray(True if is_bool(x) else jnp.inf if not is_int(x) else jnp.iinfo(x.dtype).max, x.dtype)
+    low = jnp.asarray(False if is_bool(x) else -jnp.inf if not is_int(x) else jnp.iinfo(x.dtype).min, x.dtype)
+    lo, hi = bounds.pop(0) if lo is not None else low, bounds.pop(0) if hi is not None else top
+    return _clamp(*jnp.broadcast_arrays(x, lo, hi))
+
+
+@op(inplace=True, aliases="clip", node="ClampBackward1")
+def clamp(input, min=None, max=None, /):
+    return _clip("clamp", input, min, max)
+
+
+@op(inplace=True)
+def clamp_min(input, min, /):
+    return _clip("clamp", input, min, None)
+
+
+@op(inplace=True)
+def clamp_max(input, max, /):
+    return _clip("clamp", input, None, max)
+
+
+def same_dtype(first, other, what):
+    if not is_number(other) and first.dtype != other.dtype:
+        raise RuntimeError(f"expected dtype {ctype(first)} for `{what}` but got dtype {ctype(other)}")
+
+
+_CTYPE = {"Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Short": "short", "Char": "signed char",
+          "Byte": "unsigned char", "Bool": "bool", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
+          "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>"}
+
+
+def ctype(x):
+    """The C++ name PyTorch prints for a dtype in some messages."""
+    return _CTYPE[dtype_of(x).legacy]
+
+
+@op(inplace=True)
+def lerp(input, end, weight, /):
+    same_dtype(input, end, "end")
+    same_dtype(input, weight, "weight")
+    x, y = promote(input, end)
+    w = cast(weight, dtype_of(x))
+    gap = y - x
+    # two forms, so that weight 1 gives `end` exactly
+    return jnp.where(jnp.abs(w) < 0.5, x + w * gap, y - gap * (1 - w))
+
+
+@op(inplace=True)
+def addcmul(input, tensor1, tensor2, value=1, /):
+    d = result_type(input, tensor1, tensor2)
+    promote(input, tensor1, tensor2)
+    v = cast(value, d)
+    return cast(input, d) + v * cast(tensor1, d) * cast(tensor2, d)
+
+
+@op(inplace=True)
+def addcdiv(input, tensor1, tensor2, value=1, /):
+    d = result_type(input, tensor1, tensor2)
+    if result_type(tensor1, tensor2).category < 2:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
+            "tensor1 / tensor2), for all dtypes.")
+    promote(input, tensor1, tensor2)
+    return cast(input, d) + cast(value, d) * (cast(tensor1, d) / cast(tensor2, d))
+
+
+@op(inplace=True)
+def copysign(input, other, /):
+    x, y = jnp.broadcast_arrays(*promote_float(input, other))
+    return jnp.where(x == 0, lax.stop_gradient(jnp.copysign(x, y)), jnp.copysign(x, y))
+
+
+@op(inplace=True, node="MulBackward0")
+def ldexp(input, other, /):
+    x, y = promote_float(input, other)
+    return x * jnp.exp2(y)
+
+
+@op(inplace=True, differentiable=False)
+def nextafter(input, other, /):
+    return jnp.nextafter(*like_result(input, other))
+
+
+@op(inplace=True, differentiable=False)
+def heaviside(input, values, /):
+    if not is_number(values) and input.dtype != values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    x, v = like_result(input, values)
+    return jnp.where(x == 0, v, (x > 0).astype(x.dtype))
+
+
+@op(inplace=True)
+def nan_to_num(input, /, nan=0.0, posinf=None, neginf=None):
+    if is_int(input):
+        return input
+    d = dtype_of(input).to_real()
+    limit = float(jnp.finfo(d.np).max)
+
+    def fix(x):
+        bad = jnp.isnan(x) | jnp.isinf(x)
+        new = jnp.where(jnp.isnan(x), 0.0 if nan is None else nan,
+                        jnp.where(x > 0, limit if posinf is None else posinf, -limit if neginf is None else neginf))
+        return jnp.where(bad, new.astype(x.dtype), x)
+    return lax.complex(fix(input.real), fix(input.imag)) if dtype_of(input).is_complex else fix(input)
+
+
+# ---- complex numbers
+
+@op(names="torch", node="ComplexBackward0")
+def complex(real, imag, /):
+    if real.dtype != imag.dtype:
+        raise RuntimeError(f"Expected object of scalar type {dtype_of(real).legacy} but got scalar type "
+                           f"{dtype_of(imag).legacy} for second argument")
+    return lax.complex(*like_result(real, imag))
+
+
+@op(names="torch")
+def polar(abs, angle, /):
+    r, a = like_result(abs, angle)
+    return lax.complex(r * jnp.cos(a), r * jnp.sin(a))
+
+
+@op(inplace=True, name="conj_physical")
+def conj_physical(input, /):
+    return jnp.conj(input)
+
+
+@op()
+def angle(input, /):
+    if dtype_of(input).is_complex:
+        return _atan2(input.imag, input.real)
+    (x,) = promote_float(input)
+    return jnp.where(x < 0, math.pi, jnp.where(jnp.isnan(x), x, 0) * 1.0).astype(x.dtype)
+
+
+# ---- comparisons and tests
+
+def comparison(name, fn, ordered=True, **facts):
+    def row(input, other, /):
+        x, y = promote(input, other)
+        if ordered and dtype_of(x).is_complex:
+            raise RuntimeError(f'"{name}_cpu" not implemented for \'{dtype_of(x).legacy}\'')
+        return fn(x, y)
+    op(row, name=name, inplace=True, differentiable=False, **facts)
+
+
+comparison("eq", jnp.equal, ordered=False)
+comparison("ne", jnp.not_equal, ordered=False, aliases="not_equal")
+comparison("lt", jnp.less, aliases="less")
+comparison("le", jnp.less_equal, aliases="less_equal")
+comparison("gt", jnp.greater, aliases="greater")
+comparison("ge", jnp.greater_equal, aliases="greater_equal")
+
+
+def test(name, fn, **facts):
+    def row(input, /):
+        return fn(input)
+    op(row, name=name, differentiable=False, **facts)
+
+
+test("isnan", jnp.isnan)
+test("isinf", jnp.isinf)
+test("isfinite", jnp.isfinite)
+test("isposinf", lambda x: x == jnp.inf if not is_int(x) else jnp.zeros(x.shape, bool), aliases="special.isposinf")
+test("isneginf", lambda x: x == -jnp.inf if not is_int(x) else jnp.zeros(x.shape, bool), aliases="special.isneginf")
+test("isreal", lambda x: x.imag == 0 if dtype_of(x).is_complex else jnp.ones(x.shape, bool))
+
+
+@op(differentiable=False)
+def isclose(input, other, /, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"{dtype_of(input).legacy} did not match {dtype_of(other).legacy}")
+    if rtol < 0:
+        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
+    if atol < 0:
+        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol:g}")
+    x, y = promote(input, other)
+    close = x == y
+    if equal_nan and not is_int(x):
+        close |= jnp.isnan(x) & jnp.isnan(y)
+    if rtol == 0 and atol == 0:
+        return close
+    if is_int(x):
+        x, y = cast(x, dtypes.float64), cast(y, dtypes.float64)
+    error, allowed = jnp.abs(x - y), atol + jnp.abs(rtol * y)
+    return close | (jnp.isfinite(error) & (error <= allowed))
+
+
+@op(differentiable=False)
+def allclose(input, other, /, rtol=1e-05, atol=1e-08, equal_nan=False):
+    return jnp.all(isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
+@op(differentiable=False)
+def equal(input, other, /):
+    return jnp.all(input == other) if input.shape == other.shape else jnp.asarray(False)
+
+
+# ---- logic and bits
+
+def logical(name, fn):
+    def row(input, other, /):
+        promote(input, other)
+        return fn(cast(input, dtype_of(input)) != 0, cast(other, dtype_of(other)) != 0)
+    op(row, name=name, inplace=True, differentiable=False)
+
+
+logical("logical_and", jnp.logical_and)
+logical("logical_or", jnp.logical_or)
+logical("logical_xor", jnp.logical_xor)
+
+
+@op(inplace=True, differentiable=False)
+def logical_not(input, /):
+    return input == 0
+
+
+def bitwise(name, fn, bools=True):
+    def row(input, other, /):
+        x, y = promote(input, other)
+        if not is_int(x) or (is_bool(x) and not bools):
+            raise NotImplementedError(f'"{name}_cpu" not implemented for \'{dtype_of(x).legacy}\'')
+        return fn(x, y)
+    op(row, name=name, inplace=True, differentiable=False)
+
+
+bitwise("bitwise_and", jnp.bitwise_and)
+bitwise("bitwise_or", jnp.bitwise_or)
+bitwise("bitwise_xor", jnp.bitwise_xor)
+bitwise("bitwise_left_shift", jnp.left_shift, bools=False)
+bitwise("bitwise_right_shift", jnp.right_shift, bools=False)
+bitwise("gcd", jnp.gcd, bools=False)
+bitwise("lcm", jnp.lcm, bools=False)
+
+
+@op(inplace=True, differentiable=False)
+def bitwise_not(input, /):
+    if not is_int(input):
+        raise NotImplementedError(f'"bitwise_not_cpu" not implemented for \'{dtype_of(input).legacy}\'')
+    return ~input
+
+
+# ---- selection
+
+@op(names="torch")
+def where(condition, input, other, /):
+    if dtype_of(condition) not in (dtypes.bool, dtypes.uint8):
+        raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
+                           f"{dtype_of(condition).legacy}")
+    x, y = promote(input, other)
+    promote(condition, input, other)
+    return jnp.where(condition.astype(bool), x, y)
+
+
+@op(differentiable=False)
+def frexp(input, /):
+    m, e = jnp.frexp(input)
+    return m, e.astype("int32")

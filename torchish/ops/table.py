@@ -1,0 +1,76 @@
+"""The operation table: an op is one pure JAX function plus a line of facts.
+
+Parameters before `/` are operands (arrays or Python numbers; a list parameter is starred), the rest are
+static attributes. `jax.vjp`, `jax.jvp` and `jax.vmap` make the derived ops, so every order comes from here.
+"""
+
+import inspect
+
+TABLE = {}
+
+
+class Op:
+    """One row. `fn(*operands, **attributes)` is pure JAX.
+
+    names      where it is found: "torch", "method", "functional" (nn.functional), "linalg", "special", "fft"
+    inplace    a method with a trailing underscore exists
+    result     vjp written with the op's result: `result(y, ct, *operands, **attrs) -> cotangents`, as PyTorch saves the result
+    saves      declared saved set where the VJP's dependence would give another one: a string of operand
+               positions such as "0", "01", "" (nothing); "r" stands for the result
+    connects   positions of saved operands through which a double backward flows although the derivative is piecewise
+               constant (relu), None = by dependence
+    view       the result aliases operand 0
+    node       class name of the backward node without the trailing number, e.g. "MulBackward0"
+    differentiable  False: the result never requires grad
+    """
+
+    __slots__ = ("name", "fn", "names", "aliases", "inplace", "result", "saves", "view", "node", "differentiable",
+                 "operands", "starred", "attrs", "defaults", "doc", "cache", "required", "multi", "base", "out",
+                 "extra")
+
+    def __init__(self, name, fn, **facts):
+        self.name, self.fn = name, fn
+        self.names = facts.pop("names", "torch method").split()
+        self.aliases = facts.pop("aliases", "").split()
+        self.inplace = facts.pop("inplace", False)
+        self.result = facts.pop("result", None)
+        self.saves = facts.pop("saves", None)
+        self.view = facts.pop("view", False)
+        self.node = facts.pop("node", None) or _camel(name) + "Backward0"
+        self.differentiable = facts.pop("differentiable", True)
+        self.multi = facts.pop("multi", False)
+        self.out = facts.pop("out", True)
+        self.base = facts.pop("base", None)
+        self.extra = facts
+        self.cache = {}
+        self._read_signature()
+
+    def _read_signature(self):
+        self.operands, self.attrs, self.defaults, self.starred = [], [], {}, False
+        for p in inspect.signature(self.fn).parameters.values():
+            if p.kind is p.POSITIONAL_ONLY:
+                self.operands.append(p.name)
+            elif p.kind is p.VAR_POSITIONAL:
+                self.operands.append(p.name)
+                self.starred = True
+            else:
+                self.attrs.append(p.name)
+            if p.default is not p.empty:
+                self.defaults[p.name] = p.default
+
+    def __repr__(self):
+        return f"<op {self.name}>"
+
+
+def _camel(name):
+    return "".join(w[:1].upper() + w[1:] for w in name.strip("_").split("_"))
+
+
+def op(fn=None, *, name=None, **facts):
+    """Register a pure JAX function as a row of the table."""
+    def register(fn):
+        row = Op(name or fn.__name__.rstrip("_"), fn, **facts)
+        assert row.name not in TABLE, f"op {row.name} stands twice"
+        TABLE[row.name] = row
+        return fn
+    return register(fn) if fn is not None else register

@@ -1,0 +1,156 @@
+"""The one way in: `record` appends an operation to the thread's pending program."""
+
+import os
+import sys
+import threading
+
+from torchish.program import execute as _execute
+from torchish.program import infer as _infer
+from torchish.program.stats import counters
+from torchish.program.value import Value, aval_of
+
+import jax
+import numpy as np
+
+NUMBER = _execute.NUMBER
+HARD_LIMIT = 20_000
+SOFT_LIMIT = 2_000
+
+immediate = os.environ.get("TORCHISH_IMMEDIATE", "") not in ("", "0")
+
+
+class Program:
+    """Operations of one thread that wait to be run.
+
+    `code` is the structure, flat: per operation its signature number and one code an operand (slot, ~leaf, NUMBER
+    or None). What must be computed is decided at the flush: a slot whose Value nobody else holds is no output.
+    """
+
+    __slots__ = ("code", "leaves", "leaf_index", "numbers", "slots", "lock", "count", "marks")
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.reset()
+
+    def reset(self):
+        self.code, self.leaves, self.leaf_index, self.numbers, self.slots = [], [], {}, [], []
+        self.count = 0
+        self.marks = 0
+
+    def leaf(self, v):
+        """The operand code of a Value that is concrete or pending elsewhere."""
+        i = self.leaf_index.get(id(v))
+        if i is None:
+            if v.array is None:
+                v.force()
+            i = self.leaf_index[id(v)] = ~len(self.leaves)
+            self.leaves.append(v)
+        return i
+
+    def flush(self):
+        with self.lock:
+            if not self.code:
+                return
+            slots = self.slots
+            refs = sys.getrefcount
+            live = tuple([i for i, v in enumerate(slots) if refs(v) > 3])
+            code, leaves, numbers = tuple(self.code), [v.array for v in self.leaves], tuple(self.numbers)
+            try:
+                outs = _execute.execute(code, leaves, numbers, live) if live else ()
+            finally:
+                self.reset()
+            for i, a in zip(live, outs):
+                v = slots[i]
+                v.array, v.program = a, None
+
+
+class _Local(threading.local):
+    def __init__(self):
+        self.program = Program()
+
+
+_local = _Local()
+
+
+def pending():
+    """How many operations wait in this thread."""
+    return _local.program.count
+
+
+def flush():
+    """Run what this thread has recorded so far."""
+    _local.program.flush()
+
+
+def mark():
+    """Called where a training step may end: flushes when the program grew long or already holds a backward pass."""
+    p = _local.program
+    if p.count > SOFT_LIMIT:
+        p.flush()
+
+
+def record(op, operands, attrs=()):
+    """Append one operation; returns its Value, or a tuple of Values. Raises PyTorch's shape and dtype errors at once."""
+    key = (op, attrs, *[x.aval if x.__class__ is Value else x.__class__ for x in operands])
+    sig = _infer.active.get(key)
+    if sig is None:
+        sig = _infer.infer(key)
+    if sig.traced:
+        return _run_traced(sig, operands)
+    p = _local.program
+    with p.lock:
+        row = [sig.id]
+        numbers = []
+        for x in operands:
+            if x.__class__ is Value:
+                row.append(x.slot if x.program is p else p.leaf(x))
+            elif x is None:
+                row.append(None)
+            else:
+                row.append(NUMBER)
+                numbers.append(x)
+        p.code += row
+        if numbers:
+            p.numbers += numbers
+        slots = p.slots
+        p.count += 1
+        if sig.single:
+            out = Value(sig.outs[0], None, p, len(slots))
+            slots.append(out)
+        else:
+            out = []
+            for a in sig.outs:
+                v = Value(a, None, p, len(slots))
+                slots.append(v)
+                out.append(v)
+    if immediate or p.count > HARD_LIMIT:
+        p.flush()
+    return out
+
+
+def _run_traced(sig, operands):
+    """Operands that are JAX tracers: inside the user's own trace everything runs at once, by the trace's settings."""
+    args = [x.force() if isinstance(x, Value) else x for x in operands]
+    outs = [constant(o) for o in sig.call(args)]
+    return outs[0] if sig.single else outs
+
+
+def constant(array):
+    """A concrete Value of a jax.Array (or tracer)."""
+    return Value(aval_of(array.shape, array.dtype, isinstance(array, jax.core.Tracer)), array)
+
+
+def from_numpy(array):
+    """A concrete Value holding a copy of a numpy array, 64-bit dtypes kept."""
+    with jax.enable_x64(True):
+        return constant(jax.numpy.array(array))
+
+
+def to_numpy(v):
+    """The numbers of a Value as a (read-only) numpy array."""
+    return np.asarray(v.force())
+
+
+def set_immediate(on):
+    global immediate
+    immediate = bool(on)
