@@ -26,7 +26,7 @@ class Op:
 
     __slots__ = ("name", "fn", "names", "aliases", "inplace", "result", "saves", "view", "node", "differentiable",
                  "operands", "starred", "attrs", "defaults", "doc", "cache", "required", "multi", "base", "out",
-                 "extra")
+                 "extra", "connects", "nondiff", "inplace_op")
 
     def __init__(self, name, fn, **facts):
         self.name, self.fn = name, fn
@@ -41,6 +41,8 @@ class Op:
         self.multi = facts.pop("multi", False)
         self.out = facts.pop("out", True)
         self.base = facts.pop("base", None)
+        self.connects = facts.pop("connects", None)
+        self.nondiff, self.inplace_op = (), None
         self.extra = facts
         self.cache = {}
         self._read_signature()
@@ -57,6 +59,9 @@ class Op:
                 self.attrs.append(p.name)
             if p.default is not p.empty:
                 self.defaults[p.name] = p.default
+
+    def call(self, args, attrs):
+        return self.fn(*args, **dict(zip(self.attrs, attrs)))
 
     def __repr__(self):
         return f"<op {self.name}>"

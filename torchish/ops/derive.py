@@ -1,0 +1,148 @@
+"""Derived ops: the VJP of an op is an op, the in-place form of an op is an op, so every order is in the table."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchish.ops import dtypes
+from torchish.ops.promote import cast
+from torchish.program import Aval
+
+
+class InplaceOp:
+    """`row` computed and cast to operand 0's dtype, as an in-place write stores it."""
+
+    def __init__(self, row):
+        self.row, self.name, self.node, self.attrs = row, row.name + "_", row.node, row.attrs
+        self.differentiable, self.result, self.saves, self.view = row.differentiable, row.result, row.saves, False
+        self.connects = row.connects
+        self.nondiff = ()
+
+    def call(self, args, attrs):
+        return cast(self.row.call(args, attrs), dtypes.of(args[0]))
+
+
+class Pull:
+    """The VJP of one signature with respect to `wrt`.
+
+    Operands: the primal operands the VJP depends on (`passed`), the result if the row's rule is written with it, and one
+    cotangent (or None) per differentiable output.
+    """
+
+    view = False
+    saves = None
+    result = None
+    differentiable = True
+    connects = None
+
+    def __init__(self, sig, wrt):
+        self.sig, self.wrt = sig, wrt
+        self.name = sig.op.name + ".vjp"
+        self.node = sig.op.node.rstrip("0123456789") + "Backward0"
+        self.float_outs = tuple(i for i, a in enumerate(sig.outs) if a.dtype.kind in "fcV")
+        self.passed = tuple(range(len(sig.operands)))
+        self.with_result = sig.op.result is not None and wrt == (0,)
+        self.nondiff = ()
+        self._reduce_to_needed()
+
+    def _reduce_to_needed(self):
+        """Find which primals the cotangents depend on, and through which of them a second derivative can flow."""
+        if self.with_result:
+            self.passed = ()
+        specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, Aval) else _EXAMPLE.get(a)
+                 for a in (self.sig.operands[i] for i in self.passed)]
+        n = len(self.passed) + self.with_result
+        if self.with_result:
+            specs.append(jax.ShapeDtypeStruct(self.sig.outs[0].shape, self.sig.outs[0].dtype))
+        specs += [jax.ShapeDtypeStruct(self.sig.outs[i].shape, self.sig.outs[i].dtype) for i in self.float_outs]
+        flat = [i for i, s in enumerate(specs) if s is not None]
+        with jax.enable_x64(True):
+            jaxpr = jax.make_jaxpr(lambda *xs: self.call(_spread(len(specs), flat, xs), ()))(*[specs[i] for i in flat])
+        used, smooth = dependence(jaxpr.jaxpr)
+        used = {flat[i] for i in used}
+        smooth = {flat[i] for i in smooth}
+        connects = self.sig.op.connects
+        keep = [i for i in range(len(self.passed)) if i in used]
+        position = {old: new for new, old in enumerate(keep)}
+        self.passed = tuple(self.passed[i] for i in keep)
+        self.nondiff = tuple(position[i] for i in keep if i not in smooth) if not connects else ()
+        if self.with_result and n - 1 not in smooth and not connects:
+            self.nondiff += (len(self.passed),)
+
+    def call(self, args, attrs):
+        sig = self.sig
+        n = len(self.passed)
+        primals = [jnp.zeros(a.shape, a.dtype) if isinstance(a, Aval) else _EXAMPLE.get(a) for a in sig.operands]
+        for i, x in zip(self.passed, args):
+            primals[i] = x
+        cts = args[n + self.with_result:]
+        if self.with_result:
+            ct = cts[0]
+            out = sig.op.result(args[n], ct, *primals, **dict(zip(sig.op.attrs, sig.attrs)))
+            a = sig.operands[0]
+            return cast(out, dtypes.of(a))
+
+        def primal(*diff):
+            xs = list(primals)
+            for i, x in zip(self.wrt, diff):
+                xs[i] = x
+            outs = sig.call(xs)
+            return [outs[i] for i in self.float_outs]
+
+        _, pull = jax.vjp(primal, *[primals[i] for i in self.wrt])
+        full = []
+        for i, ct in zip(self.float_outs, cts):
+            a = sig.outs[i]
+            ct = jnp.zeros(a.shape, a.dtype) if ct is None else ct
+            full.append(jnp.conj(ct) if a.dtype.kind == "c" else ct)
+        grads = pull(full)
+        # PyTorch's cotangents are the conjugates of JAX's
+        grads = tuple(jnp.conj(g) if np.dtype(g.dtype).kind == "c" else g for g in grads)
+        return grads[0] if len(grads) == 1 else grads
+
+
+_EXAMPLE = {bool: True, int: 1, float: 1.0, complex: 1j}
+
+
+def _spread(n, positions, xs):
+    out = [None] * n
+    for i, x in zip(positions, xs):
+        out[i] = x
+    return out
+
+
+def dependence(jaxpr):
+    """(invars that the outputs depend on, those among them with a path through inexact values only)."""
+    return _reach(jaxpr, lambda v: True), _reach(jaxpr, _inexact)
+
+
+def _inexact(v):
+    return np.dtype(v.aval.dtype).kind in "fcV" if hasattr(v.aval, "dtype") else False
+
+
+def _reach(jaxpr, follow, outs=None):
+    want = {v for i, v in enumerate(jaxpr.outvars) if not hasattr(v, "val") and (outs is None or outs[i]) and follow(v)}
+    for eqn in reversed(jaxpr.eqns):
+        hit = [v in want for v in eqn.outvars]
+        if not any(hit):
+            continue
+        inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
+        if eqn.primitive.name in ("pjit", "jit", "custom_jvp_call", "custom_vjp_call", "closed_call", "remat") and inner is not None:
+            inner = getattr(inner, "jaxpr", inner)
+            invars = [eqn.invars[i] for i in _reach(inner, follow, hit)]
+        elif eqn.primitive.name == "select_n":
+            invars = eqn.invars if follow(eqn.invars[0]) else eqn.invars[1:]
+        elif eqn.primitive.name == "stop_gradient" and follow is _inexact:
+            invars = []
+        else:
+            invars = eqn.invars
+        want.update(v for v in invars if not hasattr(v, "val") and follow(v))
+    return [i for i, v in enumerate(jaxpr.invars) if v in want]
+
+
+def pull_of(sig, wrt):
+    """The VJP op of a signature for the operands `wrt`, made once."""
+    p = sig.plans.get(wrt)
+    if p is None:
+        p = sig.plans[wrt] = Pull(sig, wrt)
+    return p
