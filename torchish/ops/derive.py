@@ -41,19 +41,18 @@ class Pull:
         self.node = sig.op.node.rstrip("0123456789") + "Backward0"
         self.float_outs = tuple(i for i, a in enumerate(sig.outs) if a.dtype.kind in "fcV")
         self.passed = tuple(range(len(sig.operands)))
-        self.with_result = sig.op.result is not None and wrt == (0,)
+        self.results = len(sig.outs) if sig.op.result is not None and wrt == (0,) else 0
         self.nondiff = ()
         self._reduce_to_needed()
 
     def _reduce_to_needed(self):
         """Find which primals the cotangents depend on, and through which of them a second derivative can flow."""
-        if self.with_result:
+        if self.results:
             self.passed = ()
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, Aval) else _EXAMPLE.get(a)
                  for a in (self.sig.operands[i] for i in self.passed)]
-        n = len(self.passed) + self.with_result
-        if self.with_result:
-            specs.append(jax.ShapeDtypeStruct(self.sig.outs[0].shape, self.sig.outs[0].dtype))
+        if self.results:
+            specs += [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.sig.outs]
         specs += [jax.ShapeDtypeStruct(self.sig.outs[i].shape, self.sig.outs[i].dtype) for i in self.float_outs]
         flat = [i for i, s in enumerate(specs) if s is not None]
         with jax.enable_x64(True):
@@ -66,8 +65,8 @@ class Pull:
         position = {old: new for new, old in enumerate(keep)}
         self.passed = tuple(self.passed[i] for i in keep)
         self.nondiff = tuple(position[i] for i in keep if i not in smooth) if not connects else ()
-        if self.with_result and n - 1 not in smooth and not connects:
-            self.nondiff += (len(self.passed),)
+        if not connects:
+            self.nondiff += tuple(i for i in range(self.results) if i not in smooth)
 
     def call(self, args, attrs):
         sig = self.sig
@@ -75,10 +74,10 @@ class Pull:
         primals = [jnp.zeros(a.shape, a.dtype) if isinstance(a, Aval) else _EXAMPLE.get(a) for a in sig.operands]
         for i, x in zip(self.passed, args):
             primals[i] = x
-        cts = args[n + self.with_result:]
-        if self.with_result:
-            ct = cts[0]
-            out = sig.op.result(args[n], ct, *primals, **dict(zip(sig.op.attrs, sig.attrs)))
+        cts = args[n + self.results:]
+        if self.results:
+            y = args[n] if sig.single else args[n:n + self.results]
+            out = sig.op.result(y, cts[0] if sig.single else cts, *primals, **dict(zip(sig.op.attrs, sig.attrs)))
             a = sig.operands[0]
             return cast(out, dtypes.of(a))
 

@@ -1,0 +1,92 @@
+"""Normalisations, embedding."""
+
+import math
+
+import jax.numpy as jnp
+from jax import lax
+
+from torchish.ops.promote import dtype_of
+from torchish.ops.table import op
+
+
+def _centred(x, axes, eps):
+    """(x - mean) / sqrt(var + eps) over axes, with mean and biased variance."""
+    mean = jnp.mean(x, axis=axes, keepdims=True)
+    gap = x - mean
+    var = jnp.mean(gap * gap, axis=axes, keepdims=True)
+    return gap * lax.rsqrt(var + jnp.asarray(eps, x.dtype)), mean, var
+
+
+def _affine(y, weight, bias):
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+@op(names="torch functional", order="input normalized_shape weight bias eps", node="NativeLayerNormBackward0")
+def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05):
+    n = len(normalized_shape)
+    if tuple(input.shape[input.ndim - n:]) != tuple(normalized_shape):
+        raise RuntimeError(f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
+                           f"[*, {', '.join(map(str, normalized_shape))}], but got input of size{list(input.shape)}")
+    axes = tuple(range(input.ndim - n, input.ndim))
+    return _affine(_centred(input, axes, eps)[0], weight, bias)
+
+
+@op(names="torch functional", order="input normalized_shape weight eps")
+def rms_norm(input, weight=None, /, normalized_shape=(), eps=None):
+    axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    eps = float(jnp.finfo(input.dtype).eps) if eps is None else eps
+    return _affine(input * lax.rsqrt(jnp.mean(input * input, axis=axes, keepdims=True) + jnp.asarray(eps, input.dtype)),
+                   weight, None)
+
+
+def _per_channel(p, ndim):
+    return None if p is None else p.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+@op(names="torch functional", order="input num_groups weight bias eps", node="NativeGroupNormBackward0")
+def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
+    n, c = input.shape[:2]
+    if c % num_groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(input.shape)} and num_groups={num_groups}")
+    grouped = input.reshape(n, num_groups, -1)
+    y = _centred(grouped, 2, eps)[0].reshape(input.shape)
+    return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
+
+
+@op(name="native_batch_norm_train", names="", node="NativeBatchNormBackward0")
+def native_batch_norm_train(input, weight=None, bias=None, /, eps=1e-05):
+    """(normalised by the batch's own statistics, mean, unbiased variance), the latter two for the running averages."""
+    axes = (0,) + tuple(range(2, input.ndim))
+    y, mean, var = _centred(input, axes, eps)
+    n = math.prod(input.shape[a] for a in axes)
+    y = _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
+    return y, lax.stop_gradient(mean.reshape(-1)), lax.stop_gradient(var.reshape(-1) * (n / max(n - 1, 1)))
+
+
+@op(name="native_batch_norm_eval", names="", node="NativeBatchNormBackward0")
+def native_batch_norm_eval(input, running_mean, running_var, weight=None, bias=None, /, eps=1e-05):
+    mean, var = (_per_channel(p, input.ndim) for p in (running_mean, running_var))
+    y = (input - mean) * lax.rsqrt(var + jnp.asarray(eps, var.dtype))
+    return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
+
+
+@op(name="native_instance_norm", names="", node="NativeBatchNormBackward0")
+def native_instance_norm(input, weight=None, bias=None, /, eps=1e-05):
+    y = _centred(input, tuple(range(2, input.ndim)), eps)[0]
+    return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
+
+
+@op(names="torch functional", saves="01")
+def embedding(input, weight, /, padding_idx=None):
+    if dtype_of(input).name not in ("int64", "int32"):
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
+                           f"but got torch.{dtype_of(input).legacy}Tensor instead (while checking arguments for embedding)")
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    y = jnp.take(weight, input, axis=0)
+    if padding_idx is None:
+        return y
+    pad = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
+    return jnp.where((input == pad)[..., None], lax.stop_gradient(y), y)

@@ -1,0 +1,8 @@
+"""Floor 3: Tensor, Storage, views, dtype, device. Knows programs and ops, not gradients."""
+
+from torchish.tensor.device import device
+from torchish.tensor.size import Size
+from torchish.tensor.storage import Storage, View
+from torchish.tensor.tensor import Tensor, tensor_of
+
+__all__ = ["Size", "Storage", "Tensor", "View", "device", "tensor_of"]

@@ -1,0 +1,100 @@
+"""Storage: the mutable cell behind tensors, and views of it."""
+
+import sys
+
+import numpy as np
+
+from torchish import program
+from torchish.program import record
+from torchish.ops.views import put_of
+
+
+class Storage:
+    """A cell holding the current Value and the version that views and `.detach()` share."""
+
+    __slots__ = ("value", "version", "array", "seen", "__weakref__")
+
+    def __init__(self, value):
+        self.value = value
+        self.version = 0
+
+
+class SharedStorage(Storage):
+    """A storage whose memory a numpy array shares: reads look at the array again, writes go into it.
+
+    `Storage.value` keeps the Value made from `seen`, a copy of the array at the last look.
+    """
+
+    __slots__ = ()
+
+    @property
+    def value(self):
+        array = self.array
+        if not _same(array, self.seen):
+            self.seen = array.copy()
+            _cell.__set__(self, program.from_numpy(self.seen))
+        v = _cell.__get__(self)
+        if sys.getrefcount(array) == 3 and array.base is None:
+            # nobody else holds the array any more: an ordinary storage again
+            self.__class__ = Storage
+            self.value, self.array, self.seen = v, None, None
+        return v
+
+    @value.setter
+    def value(self, v):
+        _cell.__set__(self, v)
+        self.array[...] = program.to_numpy(v)
+        self.seen = self.array.copy()
+
+
+_cell = Storage.value
+
+
+def _same(a, b):
+    return a.tobytes() == b.tobytes()
+
+
+def share(storage, array):
+    """Make `array` the storage's memory."""
+    v = storage.value
+    storage.__class__ = SharedStorage
+    storage.array, storage.seen = array, array.copy()
+    _cell.__set__(storage, v)
+    return storage
+
+
+class View:
+    """How a tensor reads its storage: strides as PyTorch counts them, and the chain of view ops that yields the array."""
+
+    __slots__ = ("chain", "strides", "offset", "base_value", "cached")
+
+    def __init__(self, chain, strides, offset):
+        self.chain, self.strides, self.offset = chain, strides, offset
+        self.base_value = self.cached = None
+
+    def read(self, storage):
+        x = storage.value
+        if x is self.base_value:
+            return self.cached
+        self.base_value = x
+        for row, numbers, attrs in self.chain:
+            x = record(row, (x, *numbers), attrs)
+        self.cached = x
+        return x
+
+    def write(self, storage, new):
+        """Replace the elements this view shows; the storage gets a rebuilt Value."""
+        stages = [storage.value]
+        for row, numbers, attrs in self.chain[:-1]:
+            stages.append(record(row, (stages[-1], *numbers), attrs))
+        x = new
+        for stage, (row, numbers, attrs) in zip(reversed(stages), reversed(self.chain)):
+            x = record(put_of(row), (stage, x, *numbers), attrs)
+        storage.value = x
+        self.base_value, self.cached = (x, new) if 0 not in self.strides else (None, None)
+
+
+def strided_array(root, sizes, strides, offset):
+    """The numpy view of a root array that has a tensor's geometry."""
+    item = root.itemsize
+    return np.lib.stride_tricks.as_strided(root.reshape(-1)[offset:], sizes, [s * item for s in strides])
