@@ -1,6 +1,6 @@
 """Floor 3: Tensor, Storage, views, dtype, device. Knows programs and ops, not gradients."""
 
-from torchish.tensor.device import device
+from torchish.tensor.devices import device
 from torchish.tensor.size import Size
 from torchish.tensor.storage import Storage, View
 from torchish.tensor.tensor import Tensor, tensor_of

@@ -6,7 +6,7 @@ from torchish import program
 from torchish.ops import dtypes
 from torchish.ops.views import contiguous_strides
 from torchish.program import Value, record
-from torchish.tensor import device as _device
+from torchish.tensor import devices
 from torchish.tensor.size import Size
 from torchish.tensor.storage import SharedStorage, Storage, View, share, strided_array
 
@@ -33,7 +33,7 @@ class Tensor(metaclass=TensorMeta):
     _retains = False
     _accumulator = None
     _inference = False
-    _device = _device.cpu
+    _device = devices.cpu
     __array_priority__ = 1000
 
     @classmethod
