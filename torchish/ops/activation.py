@@ -27,7 +27,7 @@ def where_jvp(slope):
 
 
 unary("sigmoid", jax.nn.sigmoid, names="torch method functional", aliases="special.expit",
-      result=lambda y, ct, x: ct * y * (1 - y))
+      result=lambda y, ct, x: ct * jnp.conj(y * (1 - y)))
 
 
 @op(names="torch method functional", inplace=True, result=lambda y, ct, x: jnp.where(y <= 0, 0, ct), connects="r")

@@ -6,6 +6,7 @@ import numpy as np
 
 from torchish.ops import dtypes
 from torchish.ops.promote import cast
+from torchish.ops.views import put_of
 from torchish.program import Aval
 
 
@@ -145,3 +146,60 @@ def pull_of(sig, wrt):
     if p is None:
         p = sig.plans[wrt] = Pull(sig, wrt)
     return p
+
+
+class ChainOp:
+    """A chain of view ops as one op: operands (base, *numbers). What AsStridedBackward0 differentiates."""
+
+    view, saves, result, connects, nondiff, differentiable, attrs = False, None, None, None, (), True, ()
+    name, node = "as_strided", "AsStridedBackward0"
+
+    def __init__(self, steps):
+        self.steps = steps      # (row, how many numbers, attrs)
+
+    def call(self, args, attrs):
+        return self.stages(args[0], args[1:])[-1]
+
+    def stages(self, x, numbers):
+        out = [x]
+        for row, n, attrs in self.steps:
+            out.append(row.call((out[-1], *numbers[:n]), attrs))
+            numbers = numbers[n:]
+        return out
+
+
+class PutChainOp(ChainOp):
+    """The write through a chain of views: operands (base, new, *numbers)."""
+
+    name, node = "copy_slices", "CopySlices"
+
+    def call(self, args, attrs):
+        base, new, *numbers = args
+        stages = self.stages(base, numbers)
+        per_step = []
+        for _, n, _ in self.steps:
+            per_step.append(numbers[:n])
+            numbers = numbers[n:]
+        for stage, (row, _, attrs), ns in zip(reversed(stages[:-1]), reversed(self.steps), reversed(per_step)):
+            new = put_of(row).call((stage, new, *ns), attrs)
+        return new
+
+
+_chains = {}
+
+
+def chain_op(chain, put=False):
+    """(op, numbers) of a View's chain, as a read or as a write."""
+    steps = tuple((row, len(numbers), attrs) for row, numbers, attrs in chain)
+    key = (steps, put)
+    made = _chains.get(key)
+    if made is None:
+        made = _chains[key] = (PutChainOp if put else ChainOp)(steps)
+    return made, tuple(n for _, numbers, _ in chain for n in numbers)
+
+
+def inplace_op(row):
+    """The in-place form of a row."""
+    if row.inplace_op is None:
+        row.inplace_op = InplaceOp(row)
+    return row.inplace_op

@@ -2,13 +2,11 @@
 
 import math
 
-
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jax import lax
 
-from torchish.ops import dtypes
 from torchish.ops.pointwise import ctype
 from torchish.ops.promote import broadcast_shapes, cast, dtype_of, promote, wrap_dim, wrap_dims
 from torchish.ops.reduce import norm_operand, vector_norm
@@ -51,8 +49,7 @@ def mv(input, vec, /):
     if input.shape[1] != vec.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec "
                            f"({vec.shape[0]})")
-    _same(input, vec, "expected scalar type {} but found {}" if False else "expected m1 and m2 to have the same dtype, "
-          "but got: {} != {}")
+    _same(input, vec)
     return _product(input, vec)
 
 
@@ -86,7 +83,7 @@ def dot(input, tensor, /):
     return _product(input, tensor)
 
 
-@op(aliases="linalg.vdot_")
+@op()
 def vdot(input, other, /):
     _vectors(input, other)
     return _product(jnp.conj(input), other)
@@ -125,8 +122,8 @@ def outer(input, vec2, /):
     for name, x in (("self", input), ("vec2", vec2)):
         if x.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
-    a, b = (cast(x, dtype_of(promote(input[:1].sum(), vec2[:1].sum())[0])) for x in (input, vec2))
-    return a[:, None] * b[None, :]
+    a, b = promote(input[:, None], vec2[None, :])
+    return a * b
 
 
 @op()
@@ -270,9 +267,8 @@ def linalg_multi_dot(*tensors):
 
 @op()
 def kron(input, other, /):
-    a, b = (cast(x, dtype_of(input)) if False else x for x in (input, other))
-    n = max(a.ndim, b.ndim)
-    a, b = a.reshape((1,) * (n - a.ndim) + a.shape), b.reshape((1,) * (n - b.ndim) + b.shape)
+    n = max(input.ndim, other.ndim)
+    a, b = (x.reshape((1,) * (n - x.ndim) + x.shape) for x in (input, other))
     a = jnp.expand_dims(a, tuple(range(1, 2 * n, 2)))
     b = jnp.expand_dims(b, tuple(range(0, 2 * n, 2)))
     a, b = promote(a, b)
@@ -352,8 +348,7 @@ def logdet(input, /):
 
 
 def _inv_back(y, ct, x):
-    t = _plain_t(y)
-    return -t @ ct @ t
+    return -_t(y) @ ct @ _t(y)
 
 
 @op(name="linalg_inv", names="linalg", aliases="torch.inverse method.inverse", node="LinalgInvExBackward0", result=_inv_back)
@@ -436,7 +431,7 @@ def cholesky_inverse(L, /, upper=False):
     return _t(half) @ half
 
 
-@op(names="linalg", aliases="torch.linalg_pinv_ torch.pinverse method.pinverse")
+@op(names="linalg", aliases="torch.pinverse method.pinverse")
 def linalg_pinv(A, /, *, atol=None, rtol=None, hermitian=False):
     if rtol is None and atol is None:
         rtol = max(A.shape[-2:]) * float(jnp.finfo(A.dtype).eps)
@@ -540,7 +535,7 @@ def linalg_matrix_exp(A, /):
     return jsl.expm(A) if A.ndim == 2 else jnp.vectorize(jsl.expm, signature="(n,n)->(n,n)")(A)
 
 
-@op(names="linalg", aliases="torch.matrix_rank_", differentiable=False)
+@op(names="linalg", differentiable=False)
 def linalg_matrix_rank(A, /, *, tol=None, atol=None, rtol=None, hermitian=False):
     s = jnp.abs(jnp.linalg.eigvalsh(A)) if hermitian else jnp.linalg.svd(A, compute_uv=False)
     if tol is not None:

@@ -265,32 +265,32 @@ def frac(input, /):
     return input - jnp.trunc(input)
 
 
-# ---- exponentials, logarithms, roots (PyTorch saves the result where `result=` is given)
+# ---- exponentials, logarithms, roots (`result=` rules take and give cotangents as PyTorch does: conjugated)
 
 
-unary("exp", jnp.exp, result=lambda y, ct, x: ct * y)
-unary("exp2", jnp.exp2, aliases="special.exp2", result=lambda y, ct, x: ct * (y * math.log(2)))
-unary("expm1", jnp.expm1, aliases="special.expm1", result=lambda y, ct, x: ct * (y + 1))
+unary("exp", jnp.exp, result=lambda y, ct, x: ct * jnp.conj(y))
+unary("exp2", jnp.exp2, aliases="special.exp2", result=lambda y, ct, x: ct * (jnp.conj(y) * math.log(2)))
+unary("expm1", jnp.expm1, aliases="special.expm1", result=lambda y, ct, x: ct * (jnp.conj(y) + 1))
 unary("log", jnp.log)
 unary("log2", jnp.log2)
 unary("log10", jnp.log10)
 unary("log1p", jnp.log1p, aliases="special.log1p")
-unary("sqrt", jnp.sqrt, result=lambda y, ct, x: ct / (2 * y))
-unary("rsqrt", lax.rsqrt, result=lambda y, ct, x: ct * (-0.5 * y * y * y))
-unary("reciprocal", lambda x: 1 / x, result=lambda y, ct, x: -ct * y * y)
+unary("sqrt", jnp.sqrt, result=lambda y, ct, x: ct / (2 * jnp.conj(y)))
+unary("rsqrt", lax.rsqrt, result=lambda y, ct, x: ct * (-0.5 * jnp.conj(y * y * y)))
+unary("reciprocal", lambda x: 1 / x, result=lambda y, ct, x: -ct * jnp.conj(y * y))
 
 
 # ---- trigonometry
 
 unary("sin", jnp.sin)
 unary("cos", jnp.cos)
-unary("tan", jnp.tan, result=lambda y, ct, x: ct * (1 + y * y))
+unary("tan", jnp.tan, result=lambda y, ct, x: ct * jnp.conj(1 + y * y))
 unary("asin", jnp.arcsin, aliases="arcsin")
 unary("acos", jnp.arccos, aliases="arccos")
 unary("atan", jnp.arctan, aliases="arctan")
 unary("sinh", jnp.sinh)
 unary("cosh", jnp.cosh)
-unary("tanh", jnp.tanh, names="torch method", result=lambda y, ct, x: ct * (1 - y * y))
+unary("tanh", jnp.tanh, names="torch method", result=lambda y, ct, x: ct * jnp.conj(1 - y * y))
 unary("asinh", jnp.arcsinh, aliases="arcsinh")
 unary("acosh", jnp.arccosh, aliases="arccosh")
 unary("atanh", jnp.arctanh, aliases="arctanh")

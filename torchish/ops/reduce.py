@@ -70,14 +70,14 @@ def mean(input, /, dim=None, keepdim=False, *, dtype=None):
     x = _mean_operand(input, dtype)
     dims = wrap_dims(dim, x.ndim)
     # divide at the end, as PyTorch: the sum is exact to the last bit more often
-    return jnp.sum(x, axis=dims, keepdims=keepdim, dtype=x.dtype) / _count(x, dims)
+    return jnp.sum(x, axis=dims, keepdims=keepdim, dtype=x.dtype) / jnp.asarray(_count(x, dims), x.dtype)
 
 
 def _count(x, dims):
     n = 1
     for d in dims:
         n *= x.shape[d]
-    return n if n else jnp.nan
+    return n
 
 
 @op()
@@ -122,11 +122,11 @@ def _var(input, dim, correction, keepdim, name):
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
     dims = wrap_dims(dim, input.ndim)
     n = _count(input, dims)
-    gap = input - jnp.sum(input, axis=dims, keepdims=True, dtype=input.dtype) / n
+    gap = input - jnp.sum(input, axis=dims, keepdims=True, dtype=input.dtype) / jnp.asarray(n, input.dtype)
     total = jnp.sum(gap.real * gap.real + (gap.imag * gap.imag if dtype_of(input).is_complex else 0),
                     axis=dims, keepdims=keepdim)
-    free = max(n - (1 if correction is None else correction), 0) if n == n else n
-    return total / free if free else total / jnp.zeros((), total.dtype)
+    free = max(n - (1 if correction is None else correction), 0)
+    return total / jnp.asarray(free, total.dtype)
 
 
 def _sqrt_flat(v):
@@ -146,7 +146,7 @@ def std(input, /, dim=None, *, correction=1, keepdim=False):
 
 def _mean_of(x, dim, keepdim):
     dims = wrap_dims(dim, x.ndim)
-    return jnp.sum(x, axis=dims, keepdims=keepdim, dtype=x.dtype) / _count(x, dims)
+    return jnp.sum(x, axis=dims, keepdims=keepdim, dtype=x.dtype) / jnp.asarray(_count(x, dims), x.dtype)
 
 
 @op(names="torch")
@@ -210,20 +210,6 @@ def aminmax(input, /, *, dim=None, keepdim=False):
     return _amin(input, dim, keepdim), _amax(input, dim, keepdim)
 
 
-def scatter_back(values, x, index, dim, keepdim):
-    """Cotangent of x for values taken along one dimension at `index`: what PyTorch's value_selecting backward does."""
-    if x.ndim == 0:
-        return values.reshape(())
-    dim = wrap_dim(dim, x.ndim)
-    if not keepdim:
-        values, index = jnp.expand_dims(values, dim), jnp.expand_dims(index, dim)
-    return jnp.put_along_axis(jnp.zeros(x.shape, values.dtype), index, values, dim, inplace=False)
-
-
-def _selected(y, ct, x, dim, keepdim=False):
-    return scatter_back(ct[0], x, y[1], dim, keepdim)
-
-
 def pick(input, index, dim, keepdim):
     """(values, indices) for an int64 index array that keeps the dimension."""
     x, d = one_dim(input, dim)
@@ -240,12 +226,12 @@ def _extreme_dim(name, arg, input, dim, keepdim):
     return pick(input, arg(x, axis=d, keepdims=True), dim, keepdim)
 
 
-@op(name="max_dim", names="", multi="values indices", node="MaxBackward0", saves="i", result=_selected)
+@op(name="max_dim", names="", multi="values indices", node="MaxBackward0", saves="r")
 def max_dim(input, /, dim, keepdim=False):
     return _extreme_dim("max", jnp.argmax, input, dim, keepdim)
 
 
-@op(name="min_dim", names="", multi="values indices", node="MinBackward0", saves="i", result=_selected)
+@op(name="min_dim", names="", multi="values indices", node="MinBackward0", saves="r")
 def min_dim(input, /, dim, keepdim=False):
     return _extreme_dim("min", jnp.argmin, input, dim, keepdim)
 
@@ -323,17 +309,17 @@ def nanmedian_all(input, /):
     return _median_all(input, True)
 
 
-@op(name="median_dim", names="", multi="values indices", node="MedianBackward1", saves="i", result=_selected)
+@op(name="median_dim", names="", multi="values indices", node="MedianBackward1", saves="r")
 def median_dim(input, /, dim, keepdim=False):
     return _median_dim("median", input, dim, keepdim, False)
 
 
-@op(name="nanmedian_dim", names="", multi="values indices", node="NanmedianBackward1", saves="i", result=_selected)
+@op(name="nanmedian_dim", names="", multi="values indices", node="NanmedianBackward1", saves="r")
 def nanmedian_dim(input, /, dim, keepdim=False):
     return _median_dim("nanmedian", input, dim, keepdim, True)
 
 
-@op(multi="values indices", saves="i", result=lambda y, ct, x, dim=-1, keepdim=False: _selected(y, ct, x, dim, keepdim))
+@op(multi="values indices", saves="r")
 def mode(input, /, dim=-1, keepdim=False):
     x, d = one_dim(input, dim)
     order = jnp.argsort(x, axis=d, stable=True)
@@ -485,20 +471,12 @@ def _cumulative_extreme(input, dim, better):
     return values.reshape(input.shape), index.reshape(input.shape)
 
 
-def _cumulative_back(y, ct, x, dim):
-    x1, d = one_dim(x, dim)
-    index = y[1].reshape(x1.shape)
-    grid = list(jnp.indices(x1.shape, sparse=True))
-    grid[d] = index
-    return jnp.zeros(x1.shape, ct[0].dtype).at[tuple(grid)].add(ct[0].reshape(x1.shape)).reshape(x.shape)
-
-
-@op(multi="values indices", saves="0i", result=_cumulative_back)
+@op(multi="values indices", saves="0r")
 def cummax(input, /, dim):
     return _cumulative_extreme(input, dim, jnp.greater_equal)
 
 
-@op(multi="values indices", saves="0i", result=_cumulative_back)
+@op(multi="values indices", saves="0r")
 def cummin(input, /, dim):
     return _cumulative_extreme(input, dim, jnp.less_equal)
 

@@ -2,9 +2,8 @@
 
 import jax.numpy as jnp
 
-from torchish.ops import dtypes
-from torchish.ops.promote import cast, dtype_of, promote, wrap_dim
-from torchish.ops.reduce import one_dim, pick, scatter_back
+from torchish.ops.promote import promote
+from torchish.ops.reduce import one_dim, pick
 from torchish.ops.table import op
 
 
@@ -17,11 +16,7 @@ def _order(input, dim, descending):
     return x.shape[d] - 1 - jnp.flip(back, d)
 
 
-def _sort_back(y, ct, x, dim=-1, *_, **__):
-    return scatter_back(ct[0], x, y[1], dim, True)
-
-
-@op(multi="values indices", saves="i", result=_sort_back)
+@op(multi="values indices", saves="r")
 def sort(input, /, dim=-1, descending=False, stable=False):
     return pick(input, _order(input, dim, descending), dim, True)
 
@@ -36,7 +31,7 @@ def msort(input, /):
     return jnp.sort(input, axis=0)
 
 
-@op(multi="values indices", saves="i", result=lambda y, ct, x, k, dim=-1, largest=True, sorted=True: _sort_back(y, ct, x, dim))
+@op(multi="values indices", saves="r")
 def topk(input, /, k, dim=-1, largest=True, sorted=True):
     x, d = one_dim(input, dim)
     if not 0 <= k <= x.shape[d]:
@@ -45,8 +40,7 @@ def topk(input, /, k, dim=-1, largest=True, sorted=True):
     return pick(input, jnp.take(order, jnp.arange(k), axis=d), dim, True)
 
 
-@op(multi="values indices", saves="i",
-    result=lambda y, ct, x, k, dim=-1, keepdim=False: scatter_back(ct[0], x, y[1], dim, keepdim))
+@op(multi="values indices", saves="r")
 def kthvalue(input, /, k, dim=-1, keepdim=False):
     x, d = one_dim(input, dim)
     if not 1 <= k <= x.shape[d]:

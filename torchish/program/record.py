@@ -89,12 +89,19 @@ def mark():
         p.flush()
 
 
-def record(op, operands, attrs=()):
-    """Append one operation; returns its Value, or a tuple of Values. Raises PyTorch's shape and dtype errors at once."""
+def signature(op, operands, attrs=()):
+    """The inferred signature of an operation on these operands. Raises PyTorch's shape and dtype errors."""
     key = (op, attrs, *[x.aval if x.__class__ is Value else x.__class__ for x in operands])
-    sig = _infer.active.get(key)
-    if sig is None:
-        sig = _infer.infer(key)
+    return _infer.active.get(key) or _infer.infer(key)
+
+
+def record(op, operands, attrs=()):
+    """Append one operation; returns its Value, or a list of Values. Raises PyTorch's shape and dtype errors at once."""
+    return append(signature(op, operands, attrs), operands)
+
+
+def append(sig, operands):
+    """Append an operation whose signature is known."""
     if sig.traced:
         return _run_traced(sig, operands)
     p = _local.program

@@ -11,6 +11,9 @@ import numpy as np
 
 _WORDS = 624
 _DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+# as PyTorch's messages name them; the wider floats only warn
+_CPP_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+              "uint16": "short unsigned int", "uint32": "unsigned int", "int64": "long int", "float16": "c10::Half"}
 _TWO_PI = 2.0 * math.pi
 # from this range on PyTorch takes 64-bit draws, to keep the skew of `draw % range` small
 _WIDE_RANGE = 1 << 28
@@ -36,6 +39,14 @@ def _is_complex(dtype):
 
 def _real_part(dtype):
     return np.dtype(f"f{dtype.itemsize // 2}")
+
+
+def _last(dtype):
+    """The largest number of random_(): a float's are the integers below which it has no gaps."""
+    if dtype == np.bool_:
+        return 1
+    digits = _DIGITS.get(dtype.name)
+    return int(np.iinfo(dtype).max) if digits is None else 1 << digits
 
 
 def _cast(values, dtype):
@@ -69,6 +80,8 @@ def _fma64(a, b, c):
 
 def _fma32(a, b, c):
     """a * b + c rounded once, for float32: the product is exact in double."""
+    if np.ndim(b) == 0 and b == 1:
+        return a + c
     return (np.multiply(a, b, dtype=np.float64) + c).astype(np.float32)
 
 
@@ -143,7 +156,7 @@ class MT19937:
     def manual_seed(self, seed):
         """Start the stream that belongs to `seed`; negative seeds count from 2**64 downwards."""
         if not -(1 << 63) <= seed < 1 << 64:
-            raise RuntimeError("Overflow when unpacking unsigned long long")
+            raise ValueError("Overflow when unpacking long long")
         self._seed = seed % (1 << 64)
         self._bits._legacy_seeding(self._seed & 0xFFFFFFFF)
         self._untouched = True
@@ -238,12 +251,13 @@ class MT19937:
         else:
             unit, box_muller, mean, std = self._unit32, _box_muller32, np.float32(mean), np.float32(std)
         whole = n - n % 16
-        # the wide dtypes fill the whole vector first, so the rest takes its draws too, and is then drawn again
-        u = unit(n if dtype.itemsize >= 4 else whole)
-        out = np.empty(n, u.dtype)
-        out[:whole] = box_muller(u[:whole].reshape(-1, 16), mean, std).ravel()
+        # the wide dtypes fill the whole vector first, so the rest takes draws as well; the last 16 are drawn anew
+        u = unit(n if dtype.itemsize >= 4 else whole)[:whole]
         if n % 16:
-            out[-16:] = box_muller(unit(16).reshape(1, 16), mean, std).ravel()
+            u = np.concatenate([u, unit(16)])
+        out = box_muller(u.reshape(-1, 16), mean, std).ravel()
+        if n % 16:
+            out = np.concatenate([out[:n - 16], out[-16:]])
         return out.astype(dtype, copy=False)
 
     def _normal_stream(self, n):
@@ -306,17 +320,21 @@ class MT19937:
         if dtype.name in ("uint16", "uint32", "uint64"):
             raise NotImplementedError(f""""random_kernel_cpu" not implemented for 'UInt{8 * dtype.itemsize}'""")
         draws = self._draw64(n) if dtype.name in ("int64", "float64") else self._draw32(n)
-        if dtype == np.bool_:
-            return (draws & np.uint64(1)).astype(np.bool_)
-        digits = _DIGITS.get(dtype.name)
-        top = np.iinfo(dtype).max if digits is None else 1 << digits
-        return _cast(draws % np.uint64(top + 1), dtype)
+        return _cast(draws % np.uint64(_last(dtype) + 1), dtype)
 
     def random_from_to(self, n, dtype, lo, hi):
-        """`n` integers of random_(lo, hi), lo <= x < hi."""
+        """`n` integers of random_(lo, hi), lo <= x < hi; hi None means up to the dtype's last."""
         dtype = _np_dtype(dtype)
+        if hi is None:
+            hi = 1 << 63 if lo == -1 << 63 else _last(dtype) + 1
         if lo >= hi:
             raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={lo} >= to={hi}")
+        if dtype.name in _CPP_NAMES:
+            last = 65504 if dtype == np.float16 else _last(dtype)
+            first = 0 if dtype.kind in "ub" else -last if dtype == np.float16 else -last - 1
+            for what, bound in (("from", lo), ("to - 1", hi - 1)):
+                if not first <= bound <= last:
+                    raise RuntimeError(f"{what} is out of bounds for {_CPP_NAMES[dtype.name]}")
         span = hi - lo
         draws = self._draw64(n) if span >= _WIDE_RANGE else self._draw32(n)
         if span < 1 << 64:
@@ -340,7 +358,20 @@ class MT19937:
     def multinomial(self, probabilities, num_samples, replacement=False):
         """torch.multinomial over the last axis of a vector or matrix of weights."""
         p = np.asarray(probabilities)
-        if not replacement or num_samples == 1:
+        if p.ndim not in (1, 2):
+            raise RuntimeError("prob_dist must be 1 or 2 dim")
+        if num_samples <= 0:
+            raise RuntimeError("cannot sample n_sample <= 0 samples")
+        if not replacement and num_samples > p.shape[-1]:
+            raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        racing = not replacement or num_samples == 1
+        if racing and not np.all((p >= 0) & np.isfinite(p)):
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if not np.all(p >= 0):
+            raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
+        if not np.all(np.any(p > 0, axis=-1)):
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        if racing:
             # the largest p / exponential are a draw without replacement
             race = self.exponential(p.size, p.dtype).reshape(p.shape)
             with np.errstate(over="ignore", divide="ignore"):

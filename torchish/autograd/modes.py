@@ -1,0 +1,134 @@
+"""Grad modes: thread-local switches, usable as context managers, decorators and (set_grad_enabled) calls."""
+
+import functools
+import inspect
+import threading
+
+
+class _State(threading.local):
+    grad = True
+    inference = False
+    anomaly = False
+    check_nan = True
+    saved_hooks = ()
+    create_graph = False
+
+
+state = _State()
+
+
+class _Mode:
+    """A context manager that is a decorator as well; on generators only the body runs in the mode."""
+
+    def __call__(self, fn):
+        if inspect.isclass(fn):
+            fn.__init__ = self(fn.__init__)
+            return fn
+        if inspect.isgeneratorfunction(fn):
+            @functools.wraps(fn)
+            def generator(*args, **kwargs):
+                gen = fn(*args, **kwargs)
+                send, value = gen.send, None
+                try:
+                    while True:
+                        with self.clone():
+                            try:
+                                out = send(value)
+                            except StopIteration as stop:
+                                return stop.value
+                        try:
+                            value, send = (yield out), gen.send
+                        except GeneratorExit:
+                            with self.clone():
+                                gen.close()
+                            raise
+                        except BaseException as e:
+                            value, send = e, gen.throw
+                finally:
+                    gen.close()
+            return generator
+
+        @functools.wraps(fn)
+        def wrapper(*args, **kwargs):
+            with self.clone():
+                return fn(*args, **kwargs)
+        return wrapper
+
+    def clone(self):
+        return self.__class__()
+
+
+class no_grad(_Mode):
+    """Operations inside record no graph."""
+
+    def __new__(cls, orig_func=None):
+        self = object.__new__(cls)
+        return self if orig_func is None else self(orig_func)
+
+    def __enter__(self):
+        self.previous = state.grad
+        state.grad = False
+
+    def __exit__(self, *exc):
+        state.grad = self.previous
+
+
+class enable_grad(no_grad):
+    """Operations inside record the graph again."""
+
+    def __enter__(self):
+        self.previous = state.grad
+        state.grad = True
+
+
+class set_grad_enabled(_Mode):
+    """Set the grad mode: at once when called, restored at the end of a `with` block; as a decorator it does not leak."""
+
+    def __init__(self, mode):
+        self.previous = state.grad
+        self.mode = bool(mode)
+        state.grad = self.mode
+
+    def __call__(self, fn):
+        state.grad = self.previous
+        return super().__call__(fn)
+
+    def __enter__(self):
+        state.grad = self.mode
+
+    def __exit__(self, *exc):
+        state.grad = self.previous
+
+    def clone(self):
+        return self.__class__(self.mode)
+
+
+class inference_mode(_Mode):
+    """No graph, and tensors made inside are inference tensors."""
+
+    def __new__(cls, mode=True):
+        self = object.__new__(cls)
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        self.mode = mode
+        return self
+
+    def __enter__(self):
+        self.previous = state.inference, state.grad
+        state.inference = self.mode
+        state.grad = not self.mode if self.mode else state.grad
+
+    def __exit__(self, *exc):
+        state.inference, state.grad = self.previous
+
+    def clone(self):
+        return self.__class__(self.mode)
+
+
+def is_grad_enabled():
+    return state.grad
+
+
+def is_inference_mode_enabled():
+    return state.inference
