@@ -1,0 +1,321 @@
+"""The door: run an op on tensors and record its node. Also views, in-place writes and out= arguments."""
+
+from torchish.autograd import where
+from torchish.autograd.graph import (MULTI_VIEW, CopySlices, OpNode, Saved, ViewMeta, Watch, edge_of, node_class, writes)
+from torchish.autograd.modes import state
+from torchish.ops import dtypes
+from torchish.ops.derive import chain_op, inplace_op, pull_of
+from torchish.program import Value, append, record, signature
+from torchish.tensor import Tensor
+from torchish.tensor.storage import Storage, View
+
+
+def apply(op, args, attrs=()):
+    """Run `op` on tensors and numbers (None = absent); returns a Tensor or a tuple of Tensors."""
+    values = []
+    wrt = None
+    grad = state.grad and op.differentiable
+    i = 0
+    for a in args:
+        if isinstance(a, Tensor):
+            values.append(a._value)
+            if grad and a.requires_grad and i not in op.nondiff:
+                if wrt is None:
+                    wrt = (i,)
+                else:
+                    wrt += (i,)
+        else:
+            values.append(a)
+        i += 1
+    sig = signature(op, values, attrs)
+    out = append(sig, values)
+    if sig.single:
+        t = Tensor._of(out)
+        if state.inference:
+            t._inference = True
+        if wrt is not None and t._aval.dtype.kind in "fcV":
+            t._fn = node_of(op, sig, wrt, args, (t,))
+        return t
+    outs = tuple([Tensor._of(v) for v in out])
+    if state.inference:
+        for t in outs:
+            t._inference = True
+    if wrt is not None:
+        node = node_of(op, sig, wrt, args, outs)
+        for k, t in enumerate(outs):
+            if t._aval.dtype.kind in "fcV":
+                t._fn, t._nr = node, k
+    return outs
+
+
+def node_of(op, sig, wrt, args, outs):
+    """The node of a recorded op: edges to what requires grad, and the saved tensors."""
+    pull = sig.plans.get(wrt) or pull_of(sig, wrt)
+    edges = tuple([edge_of(args[i]) for i in wrt])
+    rule = op.saves
+    saved = []
+    for i in pull.passed:
+        a = args[i]
+        if isinstance(a, Tensor):
+            if a._inference and not state.inference:
+                raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+                                   "inference mode in computation tracked by autograd. To work around this, you can make a "
+                                   "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+                                   "`torch.inference_mode()`.")
+            saved.append(Saved(a, False, rule is None or str(i) in rule))
+        else:
+            saved.append(a)
+    for k in range(pull.results):
+        s = Saved(outs[k], True, rule is None or (k > 0) == ("i" in rule))
+        s.nr = k
+        saved.append(s)
+    node = node_class(op.node, OpNode)(pull, edges, sig.outs, saved)
+    if rule and "r" in rule and not pull.results:
+        node.saved.append(Watch(outs[0]))
+    node.place = where.here()
+    return node
+
+
+def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
+    """A tensor that shares `t`'s storage, read through one more view op."""
+    storage = t._storage
+    base_value = storage.value
+    v = t._value
+    out_value = record(row, (v, *numbers), attrs)
+    old = t._view
+    chain = (old.chain if old is not None else ()) + ((row, numbers, attrs),)
+    _, strides, offset = row.extra["geometry"](t._aval.shape, t.stride(), t.storage_offset(), *numbers,
+                                               **dict(zip(row.attrs, attrs)))
+    geometry = View(chain, strides, offset)
+    geometry.base_value, geometry.cached = base_value, out_value
+    out = Tensor._wrap(storage, out_value.aval, geometry)
+    counter = t._counter
+    if counter is not None:
+        out._counter = counter
+    out._device = t._device
+    if t._inference:
+        out._inference = True
+    grad = state.grad
+    requires = t.requires_grad
+    meta = t._meta
+    if meta is None:
+        m = ViewMeta(t, creation or ("default" if grad else "no_grad"), (storage if counter is None else counter).version)
+    else:
+        kind = meta.creation if meta.creation != "default" else creation or ("default" if grad else "no_grad")
+        m = ViewMeta(meta.base, kind, (storage if counter is None else counter).version)
+        if meta.creation == "multi":
+            source, number = "View", 0
+    m.source, m.number = source, number
+    out._meta = m
+    if grad and requires:
+        sig = signature(row, (v, *numbers), attrs)
+        if sig.outs[0].dtype.kind in "fcV":
+            out._fn = node_of(row, sig, (0,), (t, *numbers), (out,))
+    return out
+
+
+# --- in-place ----------------------------------------------------------------------------------------------------------
+
+LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+           "clone() the tensor before performing the operation.")
+NO_GRAD_VIEW = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+                "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+                "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+                "you want the inplace to be tracked).")
+INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+                   "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
+
+
+def check_inplace(t, requires):
+    """Refuse what PyTorch refuses to write in place. `requires`: some operand, or `t` itself, requires grad."""
+    if t._inference and not state.inference:
+        raise RuntimeError(INFERENCE_WRITE)
+    if not (requires and state.grad):
+        return
+    m = t._meta
+    if m is not None:
+        if m.creation == "multi":
+            raise RuntimeError(MULTI_VIEW.format(m.number, m.source, "is being modified inplace"))
+        if m.creation == "no_grad":
+            raise RuntimeError(NO_GRAD_VIEW)
+        if t.requires_grad and m.base.is_leaf:
+            raise RuntimeError(VIEW_OF_LEAF)
+    if t.requires_grad and t.is_leaf:
+        raise RuntimeError(LEAF)
+
+
+def inplace(row, t, args, attrs=(), overlap_ok=False):
+    """`t` becomes `row(t, *args)` cast to its dtype, written through its view, with the graph rebased."""
+    requires = t.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in args)
+    check_inplace(t, requires)
+    if not overlap_ok and t._view is not None and _overlaps(t):
+        raise RuntimeError(OVERLAP)
+    op = inplace_op(row)
+    operands = (t, *args)
+    for a in args:
+        if isinstance(a, Tensor) and a._storage is t._storage and a is not t and t._view is not None and _partly_overlaps(t, a):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                               "single memory location. Please clone() the tensor before performing the operation.")
+    values = [a._value if isinstance(a, Tensor) else a for a in operands]
+    plain = signature(row, values, attrs)
+    out_aval = plain.outs[0]
+    _check_cast(out_aval, t)
+    if out_aval.shape != t._aval.shape:
+        raise RuntimeError(f"output with shape {list(t._aval.shape)} doesn't match the broadcast shape {list(out_aval.shape)}")
+    sig = signature(op, values, attrs)
+    wrt = None
+    if state.grad and op.differentiable and requires and t._aval.dtype.kind in "fcV":
+        wrt = tuple(i for i, a in enumerate(operands) if isinstance(a, Tensor) and a.requires_grad)
+    node = None
+    if wrt:
+        early = _early_node(op, sig, wrt, operands, t)
+        node = early
+    t._write(append(sig, values))
+    writes[t._storage if t._counter is None else t._counter] = where.here()
+    if node is not None:
+        _finish_node(op, node, t)
+        rebase(t, node, 0 in wrt)
+    return t
+
+
+def _early_node(op, sig, wrt, operands, t):
+    """Operands are saved before the write, the result after it."""
+    pull = sig.plans.get(wrt) or pull_of(sig, wrt)
+    rule = op.saves
+    saved = [Saved(a, False, rule is None or str(i) in rule) if isinstance(a, Tensor) else a
+             for i, a in ((i, operands[i]) for i in pull.passed)]
+    edges = tuple([edge_of(operands[i]) for i in wrt])
+    node = node_class(op.node, OpNode)(pull, edges, sig.outs, saved)
+    node.place = where.here()
+    return node
+
+
+def _finish_node(op, node, t):
+    if node.pull.results:
+        node.saved.append(Saved(t, True))
+    elif op.saves and "r" in op.saves:
+        node.saved.append(Watch(t))
+
+
+def rebase(t, node, has_self):
+    """The tensor's history after an in-place write: its own node, or CopySlices on the base of a view."""
+    m = t._meta
+    if m is None:
+        _move_retained(t, node)
+        t._fn, t._nr, t._req = node, 0, False
+        return
+    base = m.base
+    if base is t:
+        raise AssertionError("a tensor can't be its own base")
+    copy = CopySlices(edge_of(base), base._aval, t._view.chain, node, has_self)
+    _move_retained(base, copy)
+    base._fn, base._nr, base._req = copy, 0, False
+    if t._fn is not None and t._retains:
+        from torchish.autograd.graph import grad_fn_of
+        old = t._fn
+        grad_fn_of(t)
+        _move_retained(t, t._fn, old)
+
+
+def _move_retained(t, node, old=None):
+    """A retained `.grad` follows the tensor to its new node."""
+    if not t._retains:
+        return
+    old = old if old is not None else t._fn
+    if old is not None and old.retained and t._nr in old.retained:
+        ref = old.retained.pop(t._nr)
+        if node.retained is None:
+            node.retained = {}
+        node.retained[0] = ref
+
+
+def _check_cast(aval, t):
+    a, b = dtypes.FROM_NP[aval.dtype], t.dtype
+    if a.category > b.category and not (b.category == 0 and a.category == 0):
+        raise RuntimeError(f"result type {a.legacy} can't be cast to the desired output type {b.legacy}")
+
+
+def _overlaps(t):
+    """Whether two elements of a view share a memory location (PyTorch's cheap test)."""
+    pairs = sorted((s, n) for s, n in zip(t._view.strides, t._aval.shape) if n > 1)
+    expected = 1
+    if t._aval.size == 0:
+        return False
+    if any(s == 0 for s, _ in pairs):
+        return True
+    for s, n in pairs:
+        if s < expected:
+            return True
+        expected = s * (n - 1) + 1 if s * (n - 1) + 1 > expected else expected
+    return False
+
+
+def _extent(t):
+    last = t.storage_offset() + sum(s * (n - 1) for s, n in zip(t.stride(), t._aval.shape))
+    return t.storage_offset(), last
+
+
+def _partly_overlaps(t, a):
+    if t._aval.shape == a._aval.shape and t.stride() == a.stride() and t.storage_offset() == a.storage_offset():
+        return False
+    if not t._aval.size or not a._aval.size:
+        return False
+    if not (_dense(t) and _dense(a)):
+        return False
+    lo, hi = _extent(t)
+    lo2, hi2 = _extent(a)
+    return lo <= hi2 and lo2 <= hi
+
+
+def _dense(t):
+    expected = 1
+    for s, n in sorted((s, n) for s, n in zip(t.stride(), t._aval.shape) if n > 1):
+        if s != expected:
+            return False
+        expected *= n
+    return True
+
+
+def write_out(name, result, out):
+    """Put a result into an `out=` tensor (resized when it must be)."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if state.grad and (out.requires_grad or result.requires_grad):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+                           "the arguments requires grad.")
+    _check_cast(result._aval, out)
+    value = result._value
+    if result.dtype is not out.dtype:
+        value = record(CAST, (value,), (out.dtype,))
+    if result._aval.shape != out._aval.shape:
+        if out.numel():
+            import warnings
+            warnings.warn(f"An output with one or more elements was resized since it had shape {list(out._aval.shape)}, which "
+                          f"does not match the required output shape {list(result._aval.shape)}. This behavior is deprecated, "
+                          "and in a future PyTorch release outputs will not be resized unless they have zero elements. You can "
+                          "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                          UserWarning, stacklevel=4)
+        out._storage.value = value
+        out._aval = value.aval
+        out._view = None
+        out._bump()
+        return out
+    out._write(value)
+    return out
+
+
+class _Cast:
+    name, node, view, saves, result, connects, nondiff, differentiable = (
+        "to", "ToCopyBackward0", False, None, None, None, (), True)
+    attrs = ("dtype",)
+
+    def call(self, args, attrs):
+        from torchish.ops.promote import cast
+        return cast(args[0], attrs[0])
+
+
+CAST = _Cast()
+
+__all__ = ["CAST", "Storage", "Value", "apply", "chain_op", "check_inplace", "inplace", "node_of", "rebase", "view", "write_out"]
