@@ -3,11 +3,13 @@
 from torchish.autograd import where
 from torchish.autograd.graph import (MULTI_VIEW, CopySlices, OpNode, Saved, ViewMeta, Watch, edge_of, node_class, writes)
 from torchish.autograd.modes import state
-from torchish.ops import dtypes
-from torchish.ops.derive import chain_op, inplace_op, pull_of
-from torchish.program import Value, append, record, signature
+from torchish.ops import TABLE, dtypes
+from torchish.ops.derive import inplace_op, pull_of
+from torchish.program import append, record, signature
 from torchish.tensor import Tensor
-from torchish.tensor.storage import Storage, View
+from torchish.tensor.storage import View
+
+CAST = TABLE["to_copy"]
 
 
 def apply(op, args, attrs=()):
@@ -304,18 +306,3 @@ def write_out(name, result, out):
         return out
     out._write(value)
     return out
-
-
-class _Cast:
-    name, node, view, saves, result, connects, nondiff, differentiable = (
-        "to", "ToCopyBackward0", False, None, None, None, (), True)
-    attrs = ("dtype",)
-
-    def call(self, args, attrs):
-        from torchish.ops.promote import cast
-        return cast(args[0], attrs[0])
-
-
-CAST = _Cast()
-
-__all__ = ["CAST", "Storage", "Value", "apply", "chain_op", "check_inplace", "inplace", "node_of", "rebase", "view", "write_out"]

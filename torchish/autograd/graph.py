@@ -5,8 +5,8 @@ import weakref
 
 from torchish.autograd import where
 from torchish.autograd.modes import state
-from torchish.tensor import Storage, Tensor
-from torchish.tensor.storage import View
+from torchish.ops import TABLE
+from torchish.tensor import Tensor
 
 _sequence = itertools.count()
 FREED = object()
@@ -390,22 +390,6 @@ class CopySlices(Node):
         grads = inner.run([slots])
         mine = grads[0] if has_self else None
         if mine is None:
-            mine = apply(ZERO, (slots,))
+            mine = apply(TABLE["zero"], (slots,))
         put, numbers = chain_op(self.chain, put=True)
         return [apply(put, (ct, mine, *numbers)), *(grads[1:] if has_self else grads)]
-
-
-class _Zero:
-    """Zeros of the operand's shape."""
-
-    name, node, view, saves, result, connects, nondiff, differentiable, attrs = (
-        "zeros_like", "ZerosLikeBackward0", False, None, None, None, (), False, ())
-
-    def call(self, args, attrs):
-        import jax.numpy as jnp
-        return jnp.zeros_like(args[0])
-
-
-ZERO = _Zero()
-
-__all__ = ["AccumulateGrad", "CopySlices", "Node", "OpNode", "Saved", "Storage", "View", "ViewMeta", "Watch", "edge_of", "grad_fn_of"]

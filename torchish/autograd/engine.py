@@ -1,0 +1,230 @@
+"""The backward engine: nodes in the order PyTorch runs them, latest created first."""
+
+import heapq
+
+from torchish import program
+from torchish.autograd import where
+from torchish.autograd.dispatch import CAST, apply
+from torchish.autograd.graph import AccumulateGrad
+from torchish.autograd.hooks import check_replacement, run_tensor_hooks
+from torchish.autograd.modes import state
+from torchish.ops import TABLE, dtypes
+from torchish.tensor import Tensor
+
+ADD, CLONE = TABLE["add"], TABLE["clone"]
+
+
+def reachable(roots):
+    """How many executed nodes feed each node."""
+    count, stack = {}, []
+    for n in roots:
+        if n not in count:
+            count[n] = 0
+            stack.append(n)
+    while stack:
+        for e in stack.pop().edges:
+            if e is not None:
+                n = e[0]
+                if n in count:
+                    count[n] += 1
+                else:
+                    count[n] = 1
+                    stack.append(n)
+    return count
+
+
+def leading_to(roots, targets):
+    """The nodes from which a target can be reached (iterative post-order)."""
+    useful, done = set(), set()
+    stack = [(n, iter(n.edges)) for n in roots]
+    for n, _ in stack:
+        done.add(n)
+    while stack:
+        node, it = stack[-1]
+        for e in it:
+            if e is None:
+                continue
+            n = e[0]
+            if n in useful:
+                useful.add(node)
+            elif n not in done:
+                done.add(n)
+                stack.append((n, iter(n.edges)))
+                break
+        else:
+            stack.pop()
+            if node in targets:
+                useful.add(node)
+            if node in useful and stack:
+                useful.add(stack[-1][0])
+    # a node finished before its useful child was known as useful through another path is settled by one more sweep
+    changed = True
+    while changed:
+        changed = False
+        for n in done - useful:
+            if any(e is not None and e[0] in useful for e in n.edges):
+                useful.add(n)
+                changed = True
+    return useful
+
+
+class Task:
+    """One backward pass."""
+
+    def __init__(self, roots, grads, capture, keep, create, accumulate):
+        self.keep, self.create, self.accumulate = keep, create, accumulate
+        self.capture = capture                    # {(node, nr): [positions]} of requested inputs, or None
+        self.captured = {}
+        nodes = [n for n, _ in roots]
+        self.waiting = reachable(nodes)
+        self.useful = None if capture is None else leading_to(nodes, {n for n, _ in capture})
+        self.buffers = {}
+        self.place = where.here()
+        self.heap = []
+        self.run(roots, grads)
+
+    def push(self, node):
+        heapq.heappush(self.heap, (-node.sequence, id(node), node))
+
+    def receive(self, node, nr, grad):
+        """Add a gradient to the buffer of (node, output number)."""
+        buffer = self.buffers.get(node)
+        if buffer is None:
+            buffer = self.buffers[node] = [None] * len(node.outs)
+        if grad is None:
+            return
+        aval = node.outs[nr]
+        if grad._aval is not aval:
+            grad = fit(grad, aval)
+        old = buffer[nr]
+        buffer[nr] = grad if old is None else apply(ADD, (old, grad, 1))
+
+    def run(self, roots, grads):
+        previous = state.grad, state.create_graph
+        state.grad = state.create_graph = self.create
+        try:
+            for (node, nr), g in zip(roots, grads):
+                self.receive(node, nr, g)
+            for node in dict.fromkeys(n for n, _ in roots):
+                if self.waiting[node] == 0:
+                    self.push(node)
+            while self.heap:
+                self.step(heapq.heappop(self.heap)[2])
+        finally:
+            state.grad, state.create_graph = previous
+
+    def step(self, node):
+        cts = self.buffers.pop(node, None) or [None] * len(node.outs)
+        if self.useful is None or node in self.useful:
+            grads = self.evaluate(node, cts)
+        else:
+            grads = [None] * len(node.edges)
+        waiting, useful = self.waiting, self.useful
+        for e, g in zip(node.edges, grads):
+            if e is None:
+                continue
+            n = e[0]
+            if useful is None or n in useful:
+                self.receive(n, e[1], g)
+            waiting[n] -= 1
+            if waiting[n] == 0:
+                self.push(n)
+
+    def evaluate(self, node, cts):
+        if node.__class__ is AccumulateGrad:
+            return self.leaf(node, cts)
+        if node.tensor_hooks:
+            for nr, hooks in node.tensor_hooks.items():
+                if cts[nr] is not None and hooks:
+                    cts[nr] = run_tensor_hooks(hooks, cts[nr])
+        if self.capture is not None:
+            for nr in range(len(cts)):
+                if (node, nr) in self.capture:
+                    self.captured[(node, nr)] = cts[nr]
+        if node.retained:
+            for nr, ref in list(node.retained.items()):
+                t = ref()
+                if t is not None and cts[nr] is not None:
+                    accumulate(t, cts[nr], self.create, retained=True)
+        if self.capture is not None and not any(e is not None and e[0] in self.useful for e in node.edges):
+            return [None] * len(node.edges)
+        if node.pre:
+            for fn in list(node.pre.values()):
+                out = fn(tuple(cts))
+                if out is not None:
+                    out = out if isinstance(out, tuple) else (out,)
+                    cts = [check_replacement(fn, a, b) if b is not None else None for a, b in zip(cts, out)]
+        grads = node.run(cts)
+        if node.post:
+            grads = self.post_hooks(node, grads, cts)
+        if state.anomaly and state.check_nan:
+            check_nan(node, grads)
+        if not self.keep:
+            node.release()
+            node.freed = self.place
+        return grads
+
+    def post_hooks(self, node, grads, cts):
+        for fn in list(node.post.values()):
+            out = fn(tuple(grads), tuple(cts))
+            if out is not None:
+                out = out if isinstance(out, tuple) else (out,)
+                grads = [check_replacement(fn, a, b) if b is not None else None for a, b in zip(grads, out)]
+        return grads
+
+    def leaf(self, node, cts):
+        t, g = node.variable, cts[0]
+        if g is None:
+            return ()
+        if t._hooks:
+            g = run_tensor_hooks(t._hooks, g)
+        if node.pre:
+            for fn in list(node.pre.values()):
+                out = fn((g,))
+                if out is not None:
+                    g = out[0] if isinstance(out, tuple) else out
+        if self.capture is not None:
+            if (node, 0) in self.capture:
+                self.captured[(node, 0)] = g
+                if not self.accumulate:
+                    return ()
+            else:
+                return ()
+        accumulate(t, g, self.create)
+        if t._post_hooks:
+            for fn in list(t._post_hooks.values()):
+                fn(t)
+        if node.post:
+            for fn in list(node.post.values()):
+                fn((), (g,))
+        return ()
+
+
+def fit(grad, aval):
+    """A gradient in the shape and dtype of the output it belongs to."""
+    if grad._aval.dtype != aval.dtype:
+        d = dtypes.FROM_NP[aval.dtype]
+        grad = apply(CAST, (grad,), (d,))
+    return grad
+
+
+def accumulate(t, g, create, retained=False):
+    """Add to `t.grad`: the same object in place, or a new one that carries the graph with create_graph."""
+    old = t._grad
+    if old is None:
+        if create and g.requires_grad:
+            t._grad = apply(CLONE, (g,)) if g._fn is None else g
+        else:
+            t._grad = Tensor._of(g._value)
+            t._grad._device = t._device
+    elif create:
+        t._grad = apply(ADD, (old, g, 1))
+    else:
+        old._write(program.record(CAST, (program.record(ADD, (old._value, g._value, 1), ()),), (old.dtype,)))
+
+
+def check_nan(node, grads):
+    import numpy as np
+    for i, g in enumerate(grads):
+        if g is not None and g.dtype.category >= 2 and np.isnan(g._numpy().astype("complex128")).any():
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
