@@ -74,22 +74,45 @@ def operand(x, function, name, position):
 
 
 def first(x, function, name="input"):
-    if isinstance(x, np.ndarray) and False:
-        return x
     raise TypeError(f"{function}(): argument '{name}' (position 1) must be Tensor, not {type(x).__name__}")
+
+
+# where PyTorch's order of parameters is not operands first
+ORDER = {
+    "gather": "input, dim, index, *, sparse_grad=False",
+    "scatter": "input, dim, index, src=None, *, value=None, reduce=None",
+    "scatter_add": "input, dim, index, src",
+    "scatter_reduce": "input, dim, index, src, reduce, *, include_self=True",
+    "index_select": "input, dim, index",
+    "index_add": "input, dim, index, source, *, alpha=1",
+    "index_copy": "input, dim, index, source",
+    "index_fill": "input, dim, index, value",
+    "index_reduce": "input, dim, index, source, reduce, *, include_self=True",
+    "diff": "input, n=1, dim=-1, prepend=None, append=None",
+    "trapezoid": "y, x=None, *, dx=None, dim=-1",
+    "cumulative_trapezoid": "y, x=None, *, dx=None, dim=-1",
+}
+
+# lines that settle alternative arguments
+PREPARE = {
+    "scatter": ["    if value is not None: src = value"],
+    "trapezoid": ["    if dx is None: dx = 1"],
+    "cumulative_trapezoid": ["    if dx is None: dx = 1"],
+}
 
 
 def _parameters(row):
     """Source of the parameter list, with defaults looked up by name."""
+    if row.name in ORDER:
+        return ORDER[row.name] + ("" if "*" in ORDER[row.name] else ", *") + ", out=None"
     parts, star = [], False
     sig_attrs = [a for a in row.attrs]
     import inspect
     kinds = {p.name: p.kind for p in inspect.signature(row.fn).parameters.values()}
     for name in [*row.operands, *sig_attrs]:
         if kinds[name] is inspect.Parameter.KEYWORD_ONLY and not star and not row.starred:
-            if row.operands or True:
-                parts.append("*")
-                star = True
+            parts.append("*")
+            star = True
         parts.append(name + (f"=D['{name}']" if name in row.defaults else ""))
     if any("=" in p for p in parts if p != "*"):
         # a parameter without default may not follow one that has it
@@ -129,10 +152,11 @@ def wrapper(row, name):
         else:
             lines.append(f"    if {o}.__class__ not in PLAIN and not isinstance({o}, Tensor): "
                          f"{o} = operand({o}, '{public}', '{o}', {i + 1})")
-    if "dim" in row.attrs:
+    if "dim" in row.attrs and row.name not in ORDER:
         lines.append("    if axis is not None: dim = axis")
     if "keepdim" in row.attrs:
         lines.append("    if keepdims is not None: keepdim = keepdims")
+    lines += PREPARE.get(row.name, [])
     for a in row.attrs:
         lines.append(f"    if {a}.__class__ not in STATIC: {a} = static({a})")
     call = f"apply(OP, ({''.join(o + ', ' for o in row.operands)}), ({''.join(a + ', ' for a in row.attrs)}))"
@@ -193,12 +217,15 @@ def _starred(row, name):
 def inplace_wrapper(row, name):
     """The method with a trailing underscore."""
     public = name + "_"
-    params = _parameters(row).replace(", out=None", "").replace("axis=None", "").replace("keepdims=None", "")
-    params = params.strip().rstrip("*").strip().rstrip(",")
+    params = _parameters(row)
+    for extra in (", out=None", ", axis=None", ", keepdims=None"):
+        params = params.replace(extra, "")
+    params = params.removesuffix(", *")
     me = row.operands[0]
     lines = [f"def {public}({params}):"]
     for i, o in enumerate(row.operands[1:], 2):
         lines.append(f"    if {o}.__class__ not in PLAIN and not isinstance({o}, Tensor): {o} = operand({o}, '{public}', '{o}', {i - 1})")
+    lines += PREPARE.get(row.name, [])
     for a in row.attrs:
         lines.append(f"    if {a}.__class__ not in STATIC: {a} = static({a})")
     lines.append(f"    return inplace(OP, {me}, ({''.join(o + ', ' for o in row.operands[1:])}), "
