@@ -1,0 +1,274 @@
+"""x[...] and x[...] = v: ints, slices, None, ellipsis, boolean and integer tensors, mixed."""
+
+import numbers
+
+import numpy as np
+
+from torchish.api.creation import tensor
+from torchish.api.viewing import ROW
+from torchish.autograd.dispatch import apply, inplace, view
+from torchish.ops import TABLE, dtypes
+from torchish.ops.table import op
+from torchish.tensor import Tensor
+
+import jax.numpy as jnp
+
+KINDS = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+@op(names="", name="index", node="IndexBackward0")
+def _index(input, *indices, present):
+    """Integer-array indexing: `present[i]` says whether dimension i has an index array."""
+    return input[_where(indices, present, input.shape)]
+
+
+@op(names="", name="index_put", node="IndexPutBackward0", saves="")
+def _index_put(input, value, *indices, present, accumulate):
+    at = input.at[_where(indices, present, input.shape)]
+    value = jnp.asarray(value).astype(input.dtype)
+    shape = input[_where(indices, present, input.shape)].shape
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = value[0]
+    try:
+        value = jnp.broadcast_to(value, shape)
+    except ValueError:
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
+                           f"shape {list(shape)}") from None
+    return at.add(value) if accumulate else at.set(value)
+
+
+def _where(indices, present, shape):
+    it = iter(indices)
+    out = []
+    for d, p in enumerate(present):
+        if p:
+            i = next(it).astype("int64")
+            out.append(jnp.where(i < 0, i + shape[d], i))
+        else:
+            out.append(slice(None))
+    return tuple(out)
+
+
+def _is_advanced(i):
+    return isinstance(i, (Tensor, np.ndarray, list)) or (isinstance(i, tuple))
+
+
+def _as_index(i):
+    if isinstance(i, Tensor):
+        return i
+    if isinstance(i, (list, tuple)) and not i:
+        return tensor([], dtype=dtypes.int64)
+    t = tensor(np.asarray(i) if not isinstance(i, np.ndarray) and all(isinstance(v, np.ndarray) for v in i) else i)
+    return t
+
+
+def _normalise(index):
+    if isinstance(index, tuple):
+        return list(index)
+    if isinstance(index, list) and any(isinstance(v, (slice, type(None), type(...))) for v in index):
+        return list(index)
+    return [index]
+
+
+def _used_dims(index):
+    n = 0
+    for i in index:
+        if i is None or i is Ellipsis or isinstance(i, (bool, np.bool_)):
+            continue
+        if isinstance(i, Tensor) and i.dtype in (dtypes.bool, dtypes.uint8):
+            n += i.ndim
+        elif isinstance(i, np.ndarray) and i.dtype == bool:
+            n += i.ndim
+        else:
+            n += 1
+    return n
+
+
+def resolve(t, index):
+    """Apply the basic part of an index as views; returns (view, advanced index list or None)."""
+    items = _normalise(index)
+    if sum(1 for i in items if i is Ellipsis) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    used = _used_dims([_as_index(i) if isinstance(i, (list, tuple)) and _is_advanced(i) else i for i in items])
+    if t.ndim == 0 and used and not any(isinstance(i, Tensor) for i in items):
+        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                         "0-dim tensor to a number")
+    if used > t.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {t.ndim}")
+    x, dim, advanced = t, 0, []
+    for i in items:
+        if i is Ellipsis:
+            skip = t.ndim - used
+            dim += skip
+            continue
+        if i is None:
+            x = view(ROW["unsqueeze"], x, (), (dim,))
+            dim += 1
+        elif isinstance(i, (bool, np.bool_)):
+            x = view(ROW["unsqueeze"], x, (), (dim,))
+            advanced.append((dim, tensor([0] if i else [], dtype=dtypes.int64)))
+            dim += 1
+        elif isinstance(i, slice):
+            x = _slice(x, dim, i)
+            dim += 1
+        elif isinstance(i, numbers.Integral) and not isinstance(i, Tensor):
+            x = _select(x, dim, int(i))
+        elif isinstance(i, Tensor) and i.ndim == 0 and i.dtype.category == 1 and i.dtype is not dtypes.uint8:
+            x = _select(x, dim, int(i.item()))
+        elif _is_advanced(i) or isinstance(i, Tensor) or hasattr(i, "__array__"):
+            dim = _advanced(x, dim, _as_index(i), advanced)
+        elif isinstance(i, range):
+            dim = _advanced(x, dim, tensor(list(i), dtype=dtypes.int64), advanced)
+        elif hasattr(i, "__index__"):
+            x = _select(x, dim, i.__index__())
+        else:
+            raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+                             f"(got {type(i).__name__})")
+    return x, advanced
+
+
+def _select(x, dim, i):
+    n = x._aval.shape[dim]
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+    return view(ROW["select"], x, (i + n if i < 0 else i,), (dim,))
+
+
+def _slice(x, dim, s):
+    n = x._aval.shape[dim]
+
+    def number(v):
+        return v if v is None else int(v)
+    step = number(s.step)
+    if step is not None and step <= 0:
+        raise ValueError("step must be greater than zero")
+    start, stop, step = slice(number(s.start), number(s.stop), step).indices(n)
+    size = max(-(-(stop - start) // step), 0)
+    if size == n and step == 1 and start == 0 and s.start is None and s.stop is None:
+        return view(ROW["slice"], x, (0,), (dim, n, 1)) if s.step is not None or True else x
+    return view(ROW["slice"], x, (min(start, n),), (dim, size, step))
+
+
+def _advanced(x, dim, i, advanced):
+    if i.dtype in (dtypes.bool, dtypes.uint8):
+        for k in range(i.ndim):
+            if i._aval.shape[k] != x._aval.shape[dim + k]:
+                raise IndexError(f"The shape of the mask {list(i._aval.shape)} at index {k} does not match the shape of the indexed "
+                                 f"tensor {list(x._aval.shape)} at index {dim + k}")
+        if i.ndim == 0:
+            raise NotImplementedError("torchish does not index with a 0-dim boolean tensor; use masked_select or a bool")
+        for k, where in enumerate(np.nonzero(i._numpy())):
+            advanced.append((dim + k, tensor(where)))
+        return dim + i.ndim
+    if i.dtype.category != 1:
+        raise IndexError(KINDS)
+    _check_bounds(i, x._aval.shape[dim], dim)
+    advanced.append((dim, i))
+    return dim + 1
+
+
+def _check_bounds(i, n, dim):
+    """Out-of-range indices raise at once when the index is known, and never clamp."""
+    if i._aval.traced or not i._aval.size:
+        return
+    a = i._numpy()
+    bad = (a < -n) | (a >= n)
+    if bad.any():
+        raise IndexError(f"index {int(a[bad][0])} is out of bounds for dimension {dim} with size {n}")
+
+
+def _lists(x, advanced):
+    present = [False] * x.ndim
+    for d, _ in advanced:
+        present[d] = True
+    tensors = [i for _, i in sorted(advanced, key=lambda p: p[0])]
+    shape = ()
+    for i in tensors:
+        from torchish.ops.promote import broadcast_shapes
+        try:
+            shape = broadcast_shapes(shape, i._aval.shape)
+        except RuntimeError:
+            shapes = ", ".join(str(list(i._aval.shape)) for i in tensors)
+            raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+    return tensors, tuple(present)
+
+
+def getitem(self, index):
+    x, advanced = resolve(self, index)
+    if advanced:
+        tensors, present = _lists(x, advanced)
+        return apply(TABLE["index"], (x, *tensors), (present,))
+    if x is self:
+        return view(ROW["alias"], self)
+    return x
+
+
+def _value(self, value):
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, numbers.Number):
+        return value
+    if isinstance(value, np.ndarray):
+        return tensor(value)
+    if isinstance(value, (list, tuple)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dtype.legacy}Tensor")
+    raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dtype.legacy}Tensor")
+
+
+def setitem(self, index, value):
+    value = _value(self, value)
+    x, advanced = resolve(self, index)
+    if advanced:
+        tensors, present = _lists(x, advanced)
+        put = TABLE["index_put"]
+        inplace(put, x, (value, *tensors), (present, False), overlap_ok=True)
+        return
+    if isinstance(value, Tensor):
+        shape = value._aval.shape
+        while len(shape) > x.ndim and shape[0] == 1:
+            shape = shape[1:]
+        _fits(shape, x._aval.shape)
+    inplace(TABLE["copy"], x, (value,), (), overlap_ok=True)
+
+
+def _fits(shape, target):
+    if len(shape) > len(target):
+        raise RuntimeError(f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(target)}): the number of sizes provided "
+                           f"({len(target)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})")
+    for k in range(1, len(shape) + 1):
+        if shape[-k] not in (1, target[-k]):
+            raise RuntimeError(f"The expanded size of the tensor ({target[-k]}) must match the existing size ({shape[-k]}) at "
+                               f"non-singleton dimension {len(target) - k}.  Target sizes: {list(target)}.  Tensor sizes: "
+                               f"{list(shape)}")
+
+
+def index_put_(self, indices, values, accumulate=False):
+    """In-place write at index tensors; `accumulate` counts repeats."""
+    x, advanced = resolve(self, tuple(indices))
+    tensors, present = _lists(x, advanced)
+    return inplace(TABLE["index_put"], x, (_value(self, values), *tensors), (present, accumulate), overlap_ok=True) and self
+
+
+def index_put(input, indices, values, accumulate=False):
+    return index_put_(apply(TABLE["clone"], (input,)), indices, values, accumulate)
+
+
+def masked_select(input, mask, *, out=None):
+    """The elements where `mask` is true, as a 1-D tensor."""
+    from torchish.api.viewing import broadcast_tensors
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    a, m = broadcast_tensors(input, mask)
+    return getitem(a, m)
+
+
+def nonzero(input, *, out=None, as_tuple=False):
+    """Indices of the nonzero elements: (n, dim), or one index tensor a dimension."""
+    found = np.nonzero(input._numpy())
+    if as_tuple:
+        return tuple(tensor(np.asarray(f, "int64")) for f in (found if input.ndim else np.nonzero(input._numpy().reshape(1))))
+    if not input.ndim:
+        return tensor(np.zeros((int(bool(input.item())), 0), "int64"))
+    return tensor(np.stack(found, -1).astype("int64"))

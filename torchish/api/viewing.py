@@ -1,0 +1,405 @@
+"""View functions: what shares storage with its argument."""
+
+import math
+
+from torchish.autograd.dispatch import apply, view
+from torchish.ops import TABLE
+from torchish.ops.promote import wrap_dim
+from torchish.ops.views import view_strides
+from torchish.tensor import Tensor
+
+ROW = {n: TABLE[n] for n in ("select", "slice", "view", "alias", "permute", "transpose", "t", "squeeze_dims", "squeeze_all",
+                             "squeeze_many", "unsqueeze", "expand", "diagonal", "unfold_view", "as_strided", "real", "imag",
+                             "view_as_real", "view_as_complex", "clone", "reshape_alias")}
+
+
+def _sizes(size):
+    if len(size) == 1 and not isinstance(size[0], int):
+        size = tuple(size[0]) if isinstance(size[0], (tuple, list)) else size
+    return tuple([int(s) for s in size])
+
+
+def infer_size(size, n):
+    """`size` with its -1 filled in."""
+    size = list(size)
+    unknown = [i for i, s in enumerate(size) if s == -1]
+    if len(unknown) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    for s in size:
+        if s < -1:
+            raise RuntimeError(f"invalid shape dimension {s}")
+    known = math.prod(s for s in size if s != -1)
+    if unknown:
+        if known == 0:
+            if n == 0:
+                raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {size} because the unspecified dimension size "
+                                   "-1 can be any value and is ambiguous")
+            raise RuntimeError(f"shape '{size}' is invalid for input of size {n}")
+        if n % known:
+            raise RuntimeError(f"shape '{size}' is invalid for input of size {n}")
+        size[unknown[0]] = n // known
+    elif known != n:
+        raise RuntimeError(f"shape '{size}' is invalid for input of size {n}")
+    return tuple(size)
+
+
+def view_(self, *size):
+    """The same memory in another shape, or (given a dtype) read as another dtype."""
+    from torchish.ops.dtypes import dtype
+    if len(size) == 1 and isinstance(size[0], dtype):
+        if size[0] is self.dtype:
+            return view(ROW["alias"], self)
+        raise NotImplementedError("torchish does not reinterpret memory as another dtype; use .to(dtype) to convert values")
+    return view(ROW["view"], self, (), (infer_size(_sizes(size), self._aval.size),))
+
+
+def view_as(self, other):
+    return view_(self, other._aval.shape)
+
+
+def reshape(input, *shape, **kw):
+    """A view where the strides allow it, a copy otherwise."""
+    if "shape" in kw:
+        shape = (kw["shape"],)
+    size = infer_size(_sizes(shape), input._aval.size)
+    return _reshape(input, size)
+
+
+def _reshape(t, size):
+    if t._view is None or view_strides(t._aval.shape, t.stride(), size) is not None:
+        return view(ROW["view"], t, (), (size,))
+    copy = apply(ROW["clone"], (t,))
+    out = view(ROW["reshape_alias"], copy, (), (size,))
+    if out._fn is not None:
+        from torchish.autograd.graph import OpNode, node_class
+        out._fn.__class__ = node_class("UnsafeViewBackward0", OpNode)
+    out._meta = None
+    return out
+
+
+def reshape_as(self, other):
+    return _reshape(self, other._aval.shape)
+
+
+def ravel(input):
+    return _reshape(input, (input._aval.size,)) if input.ndim != 1 or not input.is_contiguous() else input
+
+
+def flatten(input, start_dim=0, end_dim=-1):
+    n = input.ndim
+    a, b = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
+    if a > b:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if n == 0:
+        return _reshape(input, (1,))
+    if a == b:
+        return input
+    s = input._aval.shape
+    return _reshape(input, s[:a] + (math.prod(s[a:b + 1]),) + s[b + 1:])
+
+
+def unflatten(input, dim, sizes):
+    d = wrap_dim(dim, input.ndim)
+    s = input._aval.shape
+    try:
+        sizes = infer_size(tuple(sizes), s[d])
+    except RuntimeError:
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({s[d]}) in the "
+                           "input tensor") from None
+    return view(ROW["view"], input, (), (s[:d] + sizes + s[d + 1:],))
+
+
+def permute(input, *dims, **kw):
+    dims = _sizes(kw["dims"] if "dims" in kw else dims) if not ("dims" in kw) else tuple(kw["dims"])
+    n = input.ndim
+    if len(dims) != n:
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+                           f"desired ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}")
+    wrapped = tuple(wrap_dim(d, n) for d in dims)
+    if len(set(wrapped)) != n:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return view(ROW["permute"], input, (), (wrapped,))
+
+
+def transpose(input, dim0, dim1):
+    n = input.ndim
+    a, b = wrap_dim(dim0, n), wrap_dim(dim1, n)
+    return view(ROW["transpose"], input, (), (a, b)) if n else view(ROW["alias"], input)
+
+
+def t(input):
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return view(ROW["t"], input)
+
+
+def T(self):
+    return view(ROW["permute"], self, (), (tuple(reversed(range(self.ndim))),))
+
+
+def mT(self):
+    if self.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+    return transpose(self, -2, -1)
+
+
+def movedim(input, source, destination):
+    n = input.ndim
+    src = [wrap_dim(d, n) for d in ((source,) if isinstance(source, int) else source)]
+    dst = [wrap_dim(d, n) for d in ((destination,) if isinstance(destination, int) else destination)]
+    if len(src) != len(dst):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({src} dims) should contain the same number of "
+                           f"dims as destination ({dst} dims)")
+    rest = iter(d for d in range(n) if d not in src)
+    place = dict(zip(dst, src))
+    return permute(input, tuple(place[i] if i in place else next(rest) for i in range(n)))
+
+
+def squeeze(input, dim=None, *, axis=None):
+    dim = axis if dim is None else dim
+    s = input._aval.shape
+    if dim is None:
+        return view(ROW["squeeze_all"], input, (), (tuple(i for i, n in enumerate(s) if n == 1),))
+    if isinstance(dim, int):
+        d = wrap_dim(dim, len(s))
+        return view(ROW["squeeze_dims"], input, (), ((d,) if s and s[d] == 1 else (),))
+    dims = tuple(d for d in (wrap_dim(d, len(s)) for d in dim) if s[d] == 1)
+    return view(ROW["squeeze_many"], input, (), (dims,))
+
+
+def unsqueeze(input, dim, *, axis=None):
+    return view(ROW["unsqueeze"], input, (), (wrap_dim(dim, input.ndim + 1, False),))
+
+
+def expand(self, *size, implicit=False):
+    size = _sizes(size)
+    s = self._aval.shape
+    pad = len(size) - len(s)
+    if pad < 0:
+        raise RuntimeError(f"expand({self.dtype.legacy and f'torch.{self.dtype.legacy}Tensor'}{{{list(s)}}}, size={list(size)}): the "
+                           f"number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+                           f"tensor ({len(s)})")
+    out = list(size)
+    for i, n in enumerate(size):
+        if i < pad:
+            if n == -1:
+                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}")
+            continue
+        have = s[i - pad]
+        if n == -1:
+            out[i] = have
+        elif have != n and have != 1:
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
+                               f"dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: {list(s)}")
+    return view(ROW["expand"], self, (), (tuple(out),))
+
+
+def expand_as(self, other):
+    return expand(self, other._aval.shape)
+
+
+def broadcast_to(input, size):
+    return expand(input, tuple(size))
+
+
+def broadcast_tensors(*tensors):
+    from torchish.ops.promote import broadcast_shapes
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tensors[0]
+    shape = ()
+    for x in tensors:
+        shape = broadcast_shapes(shape, x._aval.shape)
+    return tuple(expand(x, shape) for x in tensors)
+
+
+def narrow(input, dim, start, length):
+    d = wrap_dim(dim, input.ndim)
+    n = input._aval.shape[d]
+    start = int(start)
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= start <= n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    start += n if start < 0 else 0
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return view(ROW["slice"], input, (start,), (d, length, 1))
+
+
+def select(input, dim, index):
+    n = input.ndim
+    if not n:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, n)
+    size = input._aval.shape[d]
+    i = int(index)
+    if not -size <= i < size:
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(input._aval.shape)} at dimension {d}")
+    return view(ROW["select"], input, (i + size if i < 0 else i,), (d,))
+
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    n = input.ndim
+    a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return view(ROW["diagonal"], input, (), (offset, a, b))
+
+
+def unfold(self, dimension, size, step):
+    d = wrap_dim(dimension, self.ndim)
+    n = self._aval.shape[d] if self.ndim else 1
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return view(ROW["unfold_view"], self, (), (d, size, step))
+
+
+def as_strided(input, size, stride, storage_offset=None):
+    """A view of the storage by explicit sizes and strides."""
+    start = input.storage_offset() if storage_offset is None else storage_offset
+    if input._view is None:
+        return view(ROW["as_strided"], input, (), (tuple(size), tuple(stride), start))
+    root = input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval)
+    return view(ROW["as_strided"], root, (), (tuple(size), tuple(stride), start))
+
+
+def alias(input):
+    return view(ROW["alias"], input)
+
+
+def real(input):
+    return view(ROW["real"], input) if input.dtype.is_complex else input
+
+
+def imag(input):
+    if not input.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return view(ROW["imag"], input)
+
+
+def view_as_real(input):
+    if not input.dtype.is_complex:
+        raise RuntimeError(f"view_as_real is only supported for complex tensors, but got a tensor of scalar type: "
+                           f"{input.dtype.legacy}")
+    return view(ROW["view_as_real"], input)
+
+
+def view_as_complex(input):
+    if input.ndim == 0 or input._aval.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    return view(ROW["view_as_complex"], input)
+
+
+def _pieces(input, sizes, d, name):
+    out, start = [], 0
+    for k, n in enumerate(sizes):
+        out.append(view(ROW["slice"], input, (start,), (d, n, 1), creation="multi", source=name, number=k))
+        start += n
+    _share_node(out, name)
+    return tuple(out)
+
+
+def _share_node(pieces, name):
+    """Pieces carry PyTorch's node name of the function that made them."""
+    from torchish.autograd.graph import OpNode, node_class
+    for k, p in enumerate(pieces):
+        if p._fn is not None:
+            p._fn.__class__ = node_class(name + "Backward0", OpNode)
+
+
+def split(tensor, split_size_or_sections, dim=0):
+    d = wrap_dim(dim, tensor.ndim)
+    n = tensor._aval.shape[d]
+    k = split_size_or_sections
+    if isinstance(k, int):
+        if k < 0 or (k == 0 and n):
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={k}" if k < 0 else
+                               f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+        sizes = [min(k, n - i) for i in range(0, n, k)] if n else [0]
+        return _pieces(tensor, sizes, d, "Split")
+    k = [int(v) for v in k]
+    if sum(k) != n:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but "
+                           f"got split_sizes={k}")
+    return _pieces(tensor, k, d, "SplitWithSizes")
+
+
+def split_with_sizes(input, split_sizes, dim=0):
+    return split(input, list(split_sizes), dim)
+
+
+def chunk(input, chunks, dim=0):
+    if chunks <= 0:
+        raise RuntimeError("chunk expects `chunks` to be greater than 0, got: " + str(chunks))
+    n = input._aval.shape[wrap_dim(dim, input.ndim)]
+    return split(input, max(-(-n // chunks), 1), dim)
+
+
+def tensor_split(input, indices_or_sections, dim=0):
+    d = wrap_dim(dim, input.ndim)
+    n = input._aval.shape[d]
+    if isinstance(indices_or_sections, int):
+        k = indices_or_sections
+        if k <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {k}")
+        sizes = [n // k + (i < n % k) for i in range(k)]
+    else:
+        marks = [min(max(int(i) + (n if i < 0 else 0), 0), n) for i in indices_or_sections]
+        edges = [0, *marks, n]
+        sizes = [max(b - a, 0) for a, b in zip(edges, edges[1:])]
+    out, start = [], 0
+    for k, s in enumerate(sizes):
+        begin = start if isinstance(indices_or_sections, int) else edges[k]
+        out.append(view(ROW["slice"], input, (begin,), (d, s, 1), creation="multi", source="Slice", number=0))
+        start += s
+    return tuple(out)
+
+
+def unbind(input, dim=0):
+    n = input.ndim
+    if not n:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    d = wrap_dim(dim, n)
+    out = [view(ROW["select"], input, (i,), (d,), creation="multi", source="Unbind", number=i)
+           for i in range(input._aval.shape[d])]
+    _share_node(out, "Unbind")
+    return tuple(out)
+
+
+def hsplit(input, indices_or_sections):
+    return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+def vsplit(input, indices_or_sections):
+    return tensor_split(input, indices_or_sections, 0)
+
+
+def dsplit(input, indices_or_sections):
+    return tensor_split(input, indices_or_sections, 2)
+
+
+def atleast(n):
+    def fn(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+            tensors = tensors[0]
+
+        def lift(x):
+            while x.ndim < n:
+                x = unsqueeze(x, 0) if x.ndim < 2 else unsqueeze(x, -1)
+            return x
+        out = tuple(lift(x) if not (n == 3 and x.ndim == 1) else unsqueeze(unsqueeze(x, 0), -1) for x in tensors)
+        return out[0] if len(out) == 1 else out
+    return fn
+
+
+atleast_1d, atleast_2d, atleast_3d = atleast(1), atleast(2), atleast(3)
+
+FUNCTIONS = {f.__name__: f for f in (
+    reshape, ravel, flatten, unflatten, permute, transpose, t, movedim, squeeze, unsqueeze, narrow, select, diagonal, real, imag,
+    view_as_real, view_as_complex, split, split_with_sizes, chunk, tensor_split, unbind, hsplit, vsplit, dsplit, broadcast_to,
+    as_strided)}
+FUNCTIONS.update(swapaxes=transpose, swapdims=transpose, moveaxis=movedim, adjoint=lambda x: mT(x))
+METHODS = dict(FUNCTIONS, view=view_, view_as=view_as, reshape_as=reshape_as, expand=expand, expand_as=expand_as, unfold=unfold)
+TORCH = dict(FUNCTIONS, broadcast_tensors=broadcast_tensors, atleast_1d=atleast_1d, atleast_2d=atleast_2d, atleast_3d=atleast_3d)
