@@ -1,13 +1,7 @@
-"""torch.save and torch.load: PyTorch's files, readable and writable by both libraries.
+"""torch.save and torch.load: PyTorch's files, readable and writable by both libraries."""
 
-The pickles speak of `torch`'s names, never of ours: `_torch_name` translates on the way out, `_resolve` on the way in.
-"""
-
-import collections
-import codecs
 import contextlib
 import functools
-import importlib
 import io
 import os
 import pickle
@@ -15,14 +9,23 @@ import pickletools
 import re
 import struct
 import sys
-import types
 import warnings
 import zipfile
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 
 import numpy as np
+from torchish._utils import LATE, STORAGE_TYPES, UNTYPED, Incoming, Outgoing, is_torch, reduce_tensor, resolve, torch_name
+from torchish._weights_only_unpickler import (
+    WeightsUnpickler,
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_global,
+    safe_globals,
+)
 
-from torchish.ops import dtypes
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
+           "safe_globals", "save"]
 
 DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -33,163 +36,6 @@ _UNSAFE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. "
     "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code "
     "execution. Do it only if you got the file from a trusted source.")
-
-
-# -- storages in a pickle ---------------------------------------------------------------------------------------------
-
-class StorageType:
-    """What a file calls `torch.FloatStorage` and the like: the dtype of a storage's elements."""
-
-    def __init__(self, name, dtype):
-        self.name, self.dtype = name, dtype
-        self.module = "torch.storage" if name == "UntypedStorage" else "torch"
-
-
-# the unsigned dtypes came late: their storages are saved as plain bytes, the dtype beside them
-_LATE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
-_UNTYPED = StorageType("UntypedStorage", dtypes.uint8)
-_STORAGE_TYPES = {(t.module, t.name): t for t in [
-    _UNTYPED, *(StorageType(d.legacy + "Storage", d) for d in dtypes.ALL if d not in _LATE)]}
-
-
-class _Outgoing:
-    """The place of a tensor's storage in a pickle that is being written."""
-
-    def __init__(self, tensor):
-        self.tensor = tensor
-
-
-class _Incoming:
-    """A storage that was read: its bytes, where it belongs, and the tensors' common storages of this file."""
-
-    def __init__(self, data, dtype, location, shared):
-        self.data, self.dtype, self.location, self._shared = data, dtype, location, shared
-        self._typed = {}
-
-    def tensor(self, dtype, offset, size, stride, requires_grad):
-        from torchish.tensor import bridge
-        if dtype not in self._typed:
-            self._typed[dtype] = self.data.view(dtype.np)
-        here = self.location == "cpu"
-        out = bridge.from_storage(self._typed[dtype], dtype, offset, size, stride, requires_grad and here, self._shared)
-        return out if here else out.to(self.location).requires_grad_(requires_grad)
-
-    def cpu(self):
-        """The same storage on the CPU; what a `map_location` function may return."""
-        return _Incoming(self.data, self.dtype, "cpu", self._shared)
-
-    def cuda(self, device=None):
-        """The same storage on a GPU; what a `map_location` function may return."""
-        return _Incoming(self.data, self.dtype, "cuda" if device is None else f"cuda:{device}", self._shared)
-
-
-# -- the functions that pickles call ----------------------------------------------------------------------------------
-
-def _rebuild_tensor(storage, storage_offset, size, stride):
-    return storage.tensor(storage.dtype, storage_offset, size, stride, False)
-
-
-def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
-    return _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, storage.dtype,
-                              metadata)
-
-
-def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
-    lazy = [name for name in ("conj", "neg") if (metadata or {}).get(name)]
-    tensor = storage.tensor(dtype, storage_offset, size, stride, requires_grad and not lazy)
-    for name in lazy:
-        tensor = getattr(tensor, name)()
-    return tensor.requires_grad_(requires_grad) if lazy else tensor
-
-
-def _rebuild_parameter(data, requires_grad, backward_hooks):
-    from torchish.nn import Parameter
-    return Parameter(data, requires_grad)
-
-
-def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    return _set_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
-
-
-def _rebuild_from_type_v2(func, new_type, args, state):
-    tensor = func(*args)
-    if type(tensor) is not new_type:
-        tensor = tensor.as_subclass(new_type)
-    return _set_state(tensor, state)
-
-
-def _set_state(tensor, state):
-    for part in state if isinstance(state, tuple) else (state,):
-        for name, value in (part or {}).items():
-            setattr(tensor, name, value)
-    return tensor
-
-
-def _load_from_bytes(data):
-    return load(io.BytesIO(data), weights_only=False)
-
-
-_REBUILD = {("torch._utils", f.__name__): f for f in (
-    _rebuild_tensor, _rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter, _rebuild_parameter_with_state)}
-_REBUILD["torch._tensor", "_rebuild_from_type_v2"] = _rebuild_from_type_v2
-_REBUILD["torch.storage", "_load_from_bytes"] = _load_from_bytes
-_REBUILD_NAMES = {f: name for name, f in _REBUILD.items()}
-
-
-def _reduce(tensor):
-    """The call that makes this tensor anew, as PyTorch writes it."""
-    from torchish import Tensor
-    from torchish.nn import Parameter
-    # names with an underscore are the tensor's own slots
-    state = {k: v for k, v in vars(tensor).items() if not k.startswith("_")}
-    if type(tensor) is Parameter:
-        args = tensor.data, tensor.requires_grad, collections.OrderedDict()
-        return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
-    args = (_Outgoing(tensor), tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()),
-            tensor.requires_grad, collections.OrderedDict())
-    call = (_rebuild_tensor_v3, (*args, tensor.dtype)) if tensor.dtype in _LATE else (_rebuild_tensor_v2, args)
-    return call if type(tensor) is Tensor and not state else (
-        _rebuild_from_type_v2, (call[0], type(tensor), call[1], state))
-
-
-# -- names --------------------------------------------------------------------------------------------------------------
-
-def _torch_name(obj):
-    """(module, name) of one of our objects in PyTorch: the outermost package that shows it. None for other objects."""
-    if isinstance(obj, StorageType):
-        return obj.module, obj.name
-    if isinstance(obj, dtypes.dtype):
-        return "torch", obj.name
-    if not isinstance(obj, (type, types.FunctionType)):
-        return None
-    if obj in _REBUILD_NAMES:
-        return _REBUILD_NAMES[obj]
-    packages = (obj.__module__ or "").split(".")
-    if packages[0] != "torchish":
-        return None
-    for i in range(len(packages)):
-        if getattr(sys.modules.get(".".join(packages[:i + 1])), obj.__qualname__, None) is obj:
-            return ".".join(["torch", *packages[1:i + 1]]), obj.__qualname__
-    return None
-
-
-def _resolve(module, name):
-    """Our object that PyTorch calls module.name: looked for in the module, then in the packages around it."""
-    if (module, name) in _STORAGE_TYPES:
-        return _STORAGE_TYPES[module, name]
-    if (module, name) in _REBUILD:
-        return _REBUILD[module, name]
-    packages = ["torchish", *module.split(".")[1:]]
-    while packages:
-        with contextlib.suppress(ModuleNotFoundError, AttributeError):
-            return functools.reduce(getattr, name.split("."), importlib.import_module(".".join(packages)))
-        packages.pop()
-    raise NotImplementedError(f"torchish has no {module}.{name}, which this file needs; load it with PyTorch and save "
-                              "its state_dict")
-
-
-def _is_torch(module):
-    return module.split(".")[0] == "torch"
 
 
 # -- saving -------------------------------------------------------------------------------------------------------------
@@ -204,7 +50,7 @@ class _TorchPickling:
         self.storages = {}
 
     def persistent_id(self, obj):
-        if not isinstance(obj, _Outgoing):
+        if not isinstance(obj, Outgoing):
             return None
         from torchish.tensor import bridge
         t = obj.tensor
@@ -215,7 +61,7 @@ class _TorchPickling:
         key, dtype, flat = self.storages[identity]
         if dtype is not t.dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        kind = _UNTYPED if dtype in _LATE else _STORAGE_TYPES["torch", dtype.legacy + "Storage"]
+        kind = UNTYPED if dtype in LATE else STORAGE_TYPES["torch", dtype.legacy + "Storage"]
         # equal strings are one object, so that the pickle refers back to them
         pid = "storage", kind, key, sys.intern(str(t.device)), flat.nbytes // kind.dtype.itemsize
         return (*pid, None) if self.legacy else pid
@@ -223,11 +69,11 @@ class _TorchPickling:
     def reducer_override(self, obj):
         from torchish import Tensor
         if isinstance(obj, Tensor):
-            return _reduce(obj)
-        return NotImplemented if _torch_name(obj) is None else ""
+            return reduce_tensor(obj)
+        return NotImplemented if torch_name(obj) is None else ""
 
     def save_global(self, obj, name=None):
-        target = _torch_name(obj)
+        target = torch_name(obj)
         if target is None:
             super().save_global(obj, name)
             return
@@ -306,161 +152,8 @@ def _save_legacy(obj, file, name, pickle_module, protocol):
     for key in sorted(storages):
         dtype, flat = storages[key]
         # bytes are counted in elements of the storage type named in the pickle
-        file.write(struct.pack("<q", flat.nbytes if dtype in _LATE else flat.size))
+        file.write(struct.pack("<q", flat.nbytes if dtype in LATE else flat.size))
         file.write(flat.view(np.uint8).data)
-
-
-# -- what may be loaded -------------------------------------------------------------------------------------------------
-
-_safe = []
-_BLOCKED = ("sys", "os", "posix", "nt")
-
-
-def add_safe_globals(safe_globals):
-    """Let `weights_only` loads use these classes and functions; a pair (object, "module.name") names one itself."""
-    _safe.extend(g for g in safe_globals if g not in _safe)
-
-
-def get_safe_globals():
-    """The classes and functions added by add_safe_globals."""
-    return list(_safe)
-
-
-def clear_safe_globals():
-    """Forget what add_safe_globals added."""
-    _safe.clear()
-
-
-class safe_globals:
-    """add_safe_globals for the length of a with block."""
-
-    def __init__(self, safe_globals):
-        self.safe_globals = safe_globals
-
-    def __enter__(self):
-        add_safe_globals(self.safe_globals)
-
-    def __exit__(self, kind, value, traceback):
-        _safe[:] = [g for g in _safe if g not in self.safe_globals]
-
-
-@functools.cache
-def _builtin_globals():
-    import torchish
-    from torchish.nn import Parameter
-    own = {f"{module}.{name}": value for (module, name), value in (_STORAGE_TYPES | _REBUILD).items()}
-    # bytes inside would be unpickled without restriction
-    del own["torch.storage._load_from_bytes"]
-    return own | {f"torch.{d.name}": d for d in dtypes.ALL} | {
-        "torch.Size": torchish.Size, "torch.Tensor": torchish.Tensor, "torch.device": torchish.device,
-        "torch.nn.parameter.Parameter": Parameter, "collections.OrderedDict": collections.OrderedDict,
-        "collections.Counter": collections.Counter, "_codecs.encode": codecs.encode, "builtins.bytearray": bytearray,
-        "builtins.set": set, "builtins.complex": complex}
-
-
-def _allowed():
-    return list(_builtin_globals().values()) + [g[0] if isinstance(g, tuple) else g for g in _safe]
-
-
-def _is_allowed(obj):
-    return any(obj is g for g in _allowed())
-
-
-def _safe_global(module, name):
-    """The allowed object of that name, or PyTorch's refusal."""
-    full = f"{module}.{name}"
-    if module in _BLOCKED:
-        raise pickle.UnpicklingError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
-    if full in _builtin_globals():
-        return _builtin_globals()[full]
-    for g in _safe:
-        obj, path = g if isinstance(g, tuple) else (g, f"{g.__module__}.{g.__qualname__}")
-        if path == full:
-            return obj
-    if _is_torch(module):
-        with contextlib.suppress(NotImplementedError):
-            found = _resolve(module, name)
-            if _is_allowed(found):
-                return found
-    full = full.removeprefix("builtins.")
-    raise pickle.UnpicklingError(
-        f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please use "
-        f"`torch.serialization.add_safe_globals([{full}])` or the `torch.serialization.safe_globals([{full}])` context "
-        "manager to allowlist this global if you trust this class/function.")
-
-
-class _Opcodes(dict):
-    def __missing__(self, code):
-        raise pickle.UnpicklingError(f"Unsupported operand {code}")
-
-
-class _WeightsUnpickler(pickle._Unpickler):
-    """An unpickler that knows few opcodes, builds only plain containers and calls only allowed globals."""
-
-    dispatch = _Opcodes({op[0]: pickle._Unpickler.dispatch[op[0]] for op in (
-        pickle.MARK, pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3, pickle.NONE, pickle.NEWFALSE,
-        pickle.NEWTRUE, pickle.EMPTY_TUPLE, pickle.EMPTY_LIST, pickle.EMPTY_DICT, pickle.EMPTY_SET, pickle.BININT,
-        pickle.BININT1, pickle.BININT2, pickle.BINFLOAT, pickle.BINUNICODE, pickle.SHORT_BINSTRING, pickle.BINGET,
-        pickle.LONG_BINGET, pickle.BINPUT, pickle.LONG_BINPUT, pickle.LONG1, pickle.STOP, pickle.GLOBAL,
-        pickle.BINPERSID)})
-
-    def find_class(self, module, name):
-        module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
-        return _safe_global(module, name)
-
-    def load_proto(self):
-        super().load_proto()
-        if self.proto != 2:
-            warnings.warn(
-                f"Detected pickle protocol {self.proto} in the checkpoint, which was not the default pickle protocol "
-                "used by `torch.load` (2). The weights_only Unpickler might not support all instructions implemented "
-                "by this protocol, please file an issue for adding support if you encounter this.", stacklevel=3)
-
-    def load_reduce(self):
-        if not _is_allowed(self.stack[-2]):
-            raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {self.stack[-2]}")
-        super().load_reduce()
-
-    def load_newobj(self):
-        if not _is_allowed(self.stack[-2]):
-            raise pickle.UnpicklingError("Can only create new object for nn.Parameter or classes allowlisted via "
-                                         f"`add_safe_globals` but got {self.stack[-2]}")
-        super().load_newobj()
-
-    def load_build(self):
-        if not _is_allowed(type(self.stack[-2])):
-            raise pickle.UnpicklingError("Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
-                                         f"`add_safe_globals`, but got {type(self.stack[-2])}")
-        super().load_build()
-
-    def _check(self, target, kinds, text):
-        if type(target) not in kinds:
-            raise pickle.UnpicklingError(f"Can only {text}, but got {type(target)}")
-
-    def load_append(self):
-        self._check(self.stack[-2], (list,), "append to lists")
-        super().load_append()
-
-    def load_appends(self):
-        self._check(self.metastack[-1][-1], (list,), "extend lists")
-        super().load_appends()
-
-    def _check_mapping(self, target, code):
-        self._check(target, (dict, collections.OrderedDict, collections.Counter),
-                    f"{code} for dict, collections.OrderedDict, collections.Counter")
-
-    def load_setitem(self):
-        self._check_mapping(self.stack[-3], "SETITEM")
-        super().load_setitem()
-
-    def load_setitems(self):
-        self._check_mapping(self.metastack[-1][-1], "SETITEMS")
-        super().load_setitems()
-
-    dispatch.update({op[0]: f for op, f in (
-        (pickle.PROTO, load_proto), (pickle.REDUCE, load_reduce), (pickle.NEWOBJ, load_newobj),
-        (pickle.BUILD, load_build), (pickle.APPEND, load_append), (pickle.APPENDS, load_appends),
-        (pickle.SETITEM, load_setitem), (pickle.SETITEMS, load_setitems))})
 
 
 # -- loading ------------------------------------------------------------------------------------------------------------
@@ -506,10 +199,10 @@ def _unpickler(pickle_module, persistent):
         return persistent(pid)
 
     if pickle_module is None:
-        return type("Unpickler", (_WeightsUnpickler,), {"persistent_load": persistent_load})
+        return type("Unpickler", (WeightsUnpickler,), {"persistent_load": persistent_load})
 
     def find_class(self, module, name):
-        return _resolve(module, name) if _is_torch(module) else pickle_module.Unpickler.find_class(self, module, name)
+        return resolve(module, name) if is_torch(module) else pickle_module.Unpickler.find_class(self, module, name)
 
     return type("Unpickler", (pickle_module.Unpickler,), {"persistent_load": persistent_load, "find_class": find_class})
 
@@ -536,8 +229,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         pickle_module = pickle
     pickle_load_args.setdefault("encoding", "utf-8")
     with _opened(f) as file:
+        start = file.tell()
         is_zip = file.read(4) == b"PK\x03\x04"
-        file.seek(-4 if is_zip else 0, 1 if is_zip else 0)
+        file.seek(start)
         if mmap and not is_zip:
             name = f"{f}, " if isinstance(f, str) else ""
             raise RuntimeError("mmap can only be used with files saved with "
@@ -624,7 +318,7 @@ def _load_zip(file, restore, pickle_module, pickle_load_args, mapped):
             if order != sys.byteorder:
                 data = data.view(kind.dtype.np).byteswap().view(np.uint8)
             location = _text(location)
-            storages[key] = restore(_Incoming(data, kind.dtype, location, shared), location)
+            storages[key] = restore(Incoming(data, kind.dtype, location, shared), location)
         return storages[key]
 
     data = io.BytesIO(archive.read(folder + "data.pkl"))
@@ -645,7 +339,7 @@ class _Anything:
 
 class _Searching(pickle._Unpickler):
     def find_class(self, module, name):
-        return _STORAGE_TYPES.get((module, name), _Anything)
+        return STORAGE_TYPES.get((module, name), _Anything)
 
 
 def _load_legacy(file, restore, pickle_module, pickle_load_args):
@@ -677,20 +371,25 @@ def _load_legacy(file, restore, pickle_module, pickle_load_args):
         _, kind, key, location, _, view = pid
         if key not in storages:
             location = _text(location)
-            storages[key] = restore(_Incoming(blocks[key], kind.dtype, location, shared), location)
+            storages[key] = restore(Incoming(blocks[key], kind.dtype, location, shared), location)
         if view is None:
             return storages[key]
         name, offset, size = view
         if name not in storages:
             start = offset * kind.dtype.itemsize
             part = storages[key].data[start:start + size * kind.dtype.itemsize]
-            storages[name] = _Incoming(part, kind.dtype, storages[key].location, shared)
+            storages[name] = Incoming(part, kind.dtype, storages[key].location, shared)
         return storages[name]
 
     file.seek(start)
     out = unpickle(persistent)
     file.seek(end)
     return out
+
+
+def _load_from_bytes(data):
+    """A pickled tensor outside of save: the pickle holds a file of ours."""
+    return load(io.BytesIO(data), weights_only=False)
 
 
 def get_unsafe_globals_in_checkpoint(f):
@@ -704,7 +403,7 @@ def get_unsafe_globals_in_checkpoint(f):
             module, name = argument.split(" ")
             module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
             try:
-                _safe_global(module, name)
+                safe_global(module, name)
             except pickle.UnpicklingError:
                 unsafe.add(f"{module}.{name}")
     return sorted(unsafe)

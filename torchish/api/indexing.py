@@ -8,45 +8,9 @@ from torchish.api.creation import tensor
 from torchish.api.viewing import ROW
 from torchish.autograd.dispatch import apply, inplace, view
 from torchish.ops import TABLE, dtypes
-from torchish.ops.table import op
 from torchish.tensor import Tensor
 
-import jax.numpy as jnp
-
 KINDS = "tensors used as indices must be long, int, byte or bool tensors"
-
-
-@op(names="", name="index", node="IndexBackward0")
-def _index(input, *indices, present):
-    """Integer-array indexing: `present[i]` says whether dimension i has an index array."""
-    return input[_where(indices, present, input.shape)]
-
-
-@op(names="", name="index_put", node="IndexPutBackward0", saves="")
-def _index_put(input, value, *indices, present, accumulate):
-    at = input.at[_where(indices, present, input.shape)]
-    value = jnp.asarray(value).astype(input.dtype)
-    shape = input[_where(indices, present, input.shape)].shape
-    while value.ndim > len(shape) and value.shape[0] == 1:
-        value = value[0]
-    try:
-        value = jnp.broadcast_to(value, shape)
-    except ValueError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
-                           f"shape {list(shape)}") from None
-    return at.add(value) if accumulate else at.set(value)
-
-
-def _where(indices, present, shape):
-    it = iter(indices)
-    out = []
-    for d, p in enumerate(present):
-        if p:
-            i = next(it).astype("int64")
-            out.append(jnp.where(i < 0, i + shape[d], i))
-        else:
-            out.append(slice(None))
-    return tuple(out)
 
 
 def _is_advanced(i):
@@ -89,7 +53,8 @@ def resolve(t, index):
     items = _normalise(index)
     if sum(1 for i in items if i is Ellipsis) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    used = _used_dims([_as_index(i) if isinstance(i, (list, tuple)) and _is_advanced(i) else i for i in items])
+    items = [_as_index(i) if isinstance(i, (list, tuple)) else i for i in items]
+    used = _used_dims(items)
     if t.ndim == 0 and used and not any(isinstance(i, Tensor) for i in items):
         raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
                          "0-dim tensor to a number")
@@ -144,8 +109,8 @@ def _slice(x, dim, s):
         raise ValueError("step must be greater than zero")
     start, stop, step = slice(number(s.start), number(s.stop), step).indices(n)
     size = max(-(-(stop - start) // step), 0)
-    if size == n and step == 1 and start == 0 and s.start is None and s.stop is None:
-        return view(ROW["slice"], x, (0,), (dim, n, 1)) if s.step is not None or True else x
+    if size == n and step == 1:
+        return x
     return view(ROW["slice"], x, (min(start, n),), (dim, size, step))
 
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from torchish.ops.pointwise import is_int, unary
-from torchish.ops.promote import cast, dtype_of, promote, wrap_dim
+from torchish.ops.pointwise import is_int, magnitude, unary
+from torchish.ops.promote import cast, dtype_of, wrap_dim
 from torchish.ops.table import op
 
 
@@ -152,7 +152,7 @@ def tanhshrink(input, /):
 
 @op(names="functional", node="DivBackward0", saves="0")
 def softsign(input, /):
-    return input / (1 + jnp.abs(input))
+    return input / (1 + magnitude(input))
 
 
 @op(names="torch functional", inplace=True)
@@ -201,7 +201,7 @@ def _soft(fn, input, dim, dtype):
 
 
 def _shifted(x, dim):
-    return x - lax.stop_gradient(jnp.max(x, axis=dim, keepdims=True))
+    return x - lax.stop_gradient(jnp.max(x, axis=dim, keepdims=True, initial=-jnp.inf))
 
 
 def _softmax(x, dim):
@@ -246,13 +246,12 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, /, dropout_p
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3]
         key, value = jnp.repeat(key, times, axis=-3), jnp.repeat(value, times, axis=-3)
-    promote(query, key)
     s = query @ jnp.swapaxes(key, -1, -2) * jnp.asarray(scale or 1 / math.sqrt(query.shape[-1]), query.dtype)
     if is_causal:
         s = jnp.where(jnp.tril(jnp.ones(s.shape[-2:], bool)), s, -jnp.inf)
     if attn_mask is not None:
         s = jnp.where(attn_mask, s, -jnp.inf) if attn_mask.dtype == bool else s + attn_mask
-    top = lax.stop_gradient(jnp.max(s, axis=-1, keepdims=True))
+    top = lax.stop_gradient(jnp.max(s, axis=-1, keepdims=True, initial=-jnp.inf))
     e = jnp.exp(s - jnp.where(jnp.isfinite(top), top, 0))
     total = jnp.sum(e, axis=-1, keepdims=True)
     return (e / jnp.where(total == 0, 1, total)) @ value  # a wholly masked row gives zeros

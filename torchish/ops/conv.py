@@ -254,17 +254,17 @@ def _patches(sizes, kernel, dilation, padding, stride):
     return where.reshape(-1, k).T, inside.reshape(-1, k).T
 
 
-@op(name="im2col", names="", aliases="functional.unfold")
-def im2col(input, /, kernel_size, dilation=1, padding=0, stride=1):
+@op(names="functional", node="Im2ColBackward0")
+def unfold(input, /, kernel_size, dilation=1, padding=0, stride=1):
     def run(x):
         where, inside = _patches(x.shape[2:], kernel_size, dilation, padding, stride)
-        y = jnp.where(inside, x.reshape(x.shape[:2] + (-1,))[..., where], jnp.zeros((), x.dtype))
+        y = jnp.where(inside, x.reshape(x.shape[:2] + (math.prod(x.shape[2:]),))[..., where], jnp.zeros((), x.dtype))
         return y.reshape(x.shape[0], x.shape[1] * where.shape[0], where.shape[1])
     return _batched(run, input, 2)
 
 
-@op(name="col2im", names="", aliases="functional.fold")
-def col2im(input, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
+@op(names="functional", node="Col2ImBackward0")
+def fold(input, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
     size = tuple_of(output_size, 2)
     where, inside = _patches(size, kernel_size, dilation, padding, stride)
     x = input if input.ndim == 3 else input[None]

@@ -111,7 +111,7 @@ def _fits(name, input, index, dim, src=None):
     if index.ndim != input.ndim and index.size:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            + ("input tensor" if name == "gather" else "self tensor"))
-    if dtype_of(index) not in (dtypes.int64, dtypes.int32):
+    if index.size and dtype_of(index) not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     for d, n in enumerate(index.shape):
         if d != dim and n > input.shape[d] or src is not None and n > src.shape[d]:
@@ -123,7 +123,7 @@ def _fits(name, input, index, dim, src=None):
                                                      if src is not None else ""))
 
 
-@op(saves="01", order="input dim index")
+@op(saves="01", order="input, dim, index, *, sparse_grad=False")
 def gather(input, index, /, dim, *, sparse_grad=False):
     d = wrap_dim(dim, input.ndim)
     _fits("gather", input, index, d)
@@ -132,7 +132,7 @@ def gather(input, index, /, dim, *, sparse_grad=False):
     return input[_grid(index, d)] if index.size else jnp.zeros(index.shape, input.dtype)
 
 
-@op(order="input dim index", saves="1")
+@op(order="input, dim, index", saves="1")
 def index_select(input, index, /, dim):
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
@@ -151,7 +151,7 @@ def take(input, index, /):
     return input.reshape(-1)[index]
 
 
-@op(node="GatherBackward0", saves="01", order="input indices dim")
+@op(node="GatherBackward0", saves="01")
 def take_along_dim(input, indices, /, dim=None):
     if dim is None:
         return jnp.take_along_axis(input.reshape(-1), indices.reshape(-1), 0)
@@ -176,7 +176,7 @@ def _source(name, input, src, index):
     return src[tuple(slice(0, n) for n in index.shape)]
 
 
-@op(inplace=True, order="input dim index src", aliases="", saves="1")
+@op(inplace=True, order="input, dim, index, src=None, *, value=None, reduce=None", saves="1")
 def scatter(input, index, src, /, dim, *, reduce=None):
     _fits("scatter", input, index, wrap_dim(dim, input.ndim), None if is_number(src) else src)
     x, i, d = _spread(input, index, dim)
@@ -191,7 +191,7 @@ def scatter(input, index, src, /, dim, *, reduce=None):
     return y.reshape(input.shape)
 
 
-@op(inplace=True, order="input dim index src", saves="1")
+@op(inplace=True, order="input, dim, index, src", saves="1")
 def scatter_add(input, index, src, /, dim):
     _fits("scatter_add", input, index, wrap_dim(dim, input.ndim), src)
     x, i, d = _spread(input, index, dim)
@@ -243,7 +243,7 @@ def _evenly_scattered(base, where, v, name):
     return y + jnp.where(jnp.isfinite(y), slope / count, 0)
 
 
-@op(inplace=True, order="input dim index src", saves="01r")
+@op(inplace=True, order="input, dim, index, src, reduce, *, include_self=True", saves="01r")
 def scatter_reduce(input, index, src, /, dim, reduce, *, include_self=True):
     _fits("scatter_reduce", input, index, wrap_dim(dim, input.ndim), src)
     x, i, d = _spread(input, index, dim)
@@ -266,7 +266,7 @@ def _row_source(name, input, source, index, d):
     return source.reshape(1) if source.ndim == 0 else source
 
 
-@op(inplace=True, order="input dim index source alpha", saves="1")
+@op(inplace=True, order="input, dim, index, source, *, alpha=1", saves="1")
 def index_add(input, index, source, alpha=1, /, dim=None):
     x, i, d = _spread(input, index, dim)
     v = _row_source("index_add", input, source, index, d)
@@ -275,14 +275,14 @@ def index_add(input, index, source, alpha=1, /, dim=None):
     return x.at[_rows(d, i)].add(v).reshape(input.shape)
 
 
-@op(inplace=True, order="input dim index source", saves="1")
+@op(inplace=True, order="input, dim, index, source", saves="1")
 def index_copy(input, index, source, /, dim):
     x, i, d = _spread(input, index, dim)
     v = _row_source("index_copy", input, source, index, d)
     return x.at[_rows(d, i)].set(v, unique_indices=True).reshape(input.shape)
 
 
-@op(inplace=True, order="input dim index value", saves="1")
+@op(inplace=True, order="input, dim, index, value", saves="1")
 def index_fill(input, index, value, /, dim):
     x, i, d = _spread(input, index, dim)
     if not is_number(value) and value.ndim:
@@ -293,7 +293,7 @@ def index_fill(input, index, value, /, dim):
     return jnp.where(hit, cast(value, dtype_of(input)), x).reshape(input.shape)
 
 
-@op(inplace=True, order="input dim index source reduce", saves="01r")
+@op(inplace=True, order="input, dim, index, source, reduce, *, include_self=True", saves="01r")
 def index_reduce(input, index, source, /, dim, reduce, *, include_self=True):
     x, i, d = _spread(input, index, dim)
     return _combine(x, _rows(d, i), _row_source("index_reduce", input, source, index, d), reduce,
@@ -350,12 +350,12 @@ def _written(input, src, *index):
     return input.at[index].set(src.astype(input.dtype))
 
 
-@op(order="input src dim index")
+@op()
 def select_scatter(input, src, /, dim, index):
     return _written(input, src, *(slice(None),) * wrap_dim(dim, input.ndim), index)
 
 
-@op(order="input src dim start end step")
+@op()
 def slice_scatter(input, src, /, dim=0, start=None, end=None, step=1):
     return _written(input, src, *(slice(None),) * wrap_dim(dim, input.ndim), slice(start, end, step))
 
@@ -367,7 +367,7 @@ def _diagonal_index(shape, offset, dim1, dim2):
     return index
 
 
-@op(order="input src offset dim1 dim2")
+@op()
 def diagonal_scatter(input, src, /, offset=0, dim1=0, dim2=1):
     d1, d2 = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
     moved = jnp.moveaxis(input, (d1, d2), (-2, -1))
@@ -557,13 +557,13 @@ def _strips(y, x, dx, dim):
     return step * total / 2, d
 
 
-@op(aliases="trapz", order="y x dx dim", names="torch")
+@op(aliases="trapz", names="torch")
 def trapezoid(y, x=None, /, *, dx=1, dim=-1):
     strips, d = _strips(y, x, dx, dim)
     return jnp.sum(strips, axis=d)
 
 
-@op(order="y x dx dim", names="torch")
+@op(names="torch")
 def cumulative_trapezoid(y, x=None, /, *, dx=1, dim=-1):
     strips, d = _strips(y, x, dx, dim)
     return jnp.cumsum(strips, axis=d)
@@ -573,7 +573,7 @@ def cumulative_trapezoid(y, x=None, /, *, dx=1, dim=-1):
 def gradient(input, *coordinates, spacing=1.0, dim=None, edge_order=1):
     """Numeric gradients; `coordinates` (one per dim) take the place of `spacing` when given."""
     dims = wrap_dims(dim, input.ndim)
-    steps = spacing if isinstance(spacing, tuple) else (spacing,) * len(dims)
+    steps = spacing if isinstance(spacing, tuple) else (1.0 if spacing is None else spacing,) * len(dims)
     out = []
     for k, d in enumerate(dims):
         if input.shape[d] < edge_order + 1:

@@ -2,12 +2,11 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jax import lax
 
-from torchish.ops.pointwise import ctype
+from torchish.ops.pointwise import ctype, magnitude
 from torchish.ops.promote import broadcast_shapes, cast, dtype_of, promote, wrap_dim, wrap_dims
 from torchish.ops.reduce import norm_operand, vector_norm
 from torchish.ops.table import op
@@ -330,7 +329,7 @@ def _plain_t(x):
 @op(name="linalg_det", names="linalg", aliases="torch.det method.det", saves="0r")
 def linalg_det(A, /):
     _square("linalg.det", A)
-    return jnp.linalg.det(A)
+    return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
 
 
 @op(name="linalg_slogdet", names="linalg", aliases="torch.slogdet method.slogdet", multi="sign logabsdet", saves="0r")
@@ -402,7 +401,7 @@ def triangular_solve(b, A, /, upper=True, transpose=False, unitriangular=False):
 
 
 def _cholesky(a, upper):
-    y = jnp.linalg.cholesky(a, symmetrize_input=False)
+    y = jnp.linalg.cholesky(_t(a) if upper else a, symmetrize_input=False)
     return _t(y) if upper else y
 
 
@@ -435,8 +434,13 @@ def cholesky_inverse(L, /, upper=False):
 def linalg_pinv(A, /, *, atol=None, rtol=None, hermitian=False):
     if rtol is None and atol is None:
         rtol = max(A.shape[-2:]) * float(jnp.finfo(A.dtype).eps)
+    if hermitian:
+        s, u = _eigh(A, "L")
+        cut = jnp.maximum(atol or 0.0, (rtol or 0.0) * jnp.max(jnp.abs(s), axis=-1, keepdims=True, initial=0))
+        inv = jnp.where(jnp.abs(s) > cut, 1 / jnp.where(jnp.abs(s) > cut, s, 1), 0)
+        return (u * inv[..., None, :].astype(A.dtype)) @ _t(u)
     if not atol:
-        return jnp.linalg.pinv(A, rtol=rtol or 0.0, hermitian=hermitian)
+        return jnp.linalg.pinv(A, rtol=rtol or 0.0)
     u, s, vh = jnp.linalg.svd(A, full_matrices=False)
     cut = jnp.maximum(atol, (rtol or 0.0) * s[..., :1])
     inv = jnp.where(s > cut, 1 / jnp.where(s > cut, s, 1), 0)
@@ -455,9 +459,11 @@ def linalg_lstsq(A, B, /, rcond=None, *, driver=None):
     else:
         q, r = jnp.linalg.qr(_t(A))
         x = q @ _triangular(_t(r), b, False, True, False, False)
-    res = jnp.sum(jnp.abs(A @ x - b) ** 2, axis=-2) if m > n else jnp.zeros((0,), x.real.dtype)
+    none = jnp.zeros((0,), x.real.dtype)
+    res = jnp.sum(jnp.abs(A @ x - b) ** 2, axis=-2) if m > n and driver not in (None, "gelsy") else none
     rank = jnp.zeros((0,), "int64") if driver == "gels" else jnp.full(A.shape[:-2], min(m, n), "int64")
-    return (x[..., 0] if vector else x), res, rank, jnp.zeros((0,), x.real.dtype)
+    values = jnp.linalg.svd(A, compute_uv=False) if driver in ("gelsd", "gelss") else none
+    return (x[..., 0] if vector else x), res, rank, values
 
 
 # ---- spectral
@@ -488,22 +494,27 @@ def linalg_svdvals(A, /, *, driver=None):
     return jnp.linalg.svd(A, compute_uv=False)
 
 
+def _eigh(a, uplo):
+    # only the named triangle is read
+    return tuple(jnp.linalg.eigh(a if uplo.upper() == "L" else _t(a), UPLO="L", symmetrize_input=False))
+
+
 @op(names="linalg", multi="eigenvalues eigenvectors", saves="r")
 def linalg_eigh(A, /, UPLO="L"):
     _square("linalg.eigh", A)
-    return tuple(jnp.linalg.eigh(A, UPLO=UPLO.upper(), symmetrize_input=False))
+    return _eigh(A, UPLO)
 
 
 @op(names="linalg", node="LinalgEighBackward0")
 def linalg_eigvalsh(A, /, UPLO="L"):
     _square("linalg.eigvalsh", A)
-    return jnp.linalg.eigh(A, UPLO=UPLO.upper(), symmetrize_input=False)[0]
+    return _eigh(A, UPLO)[0]
 
 
 @op(names="linalg", multi="eigenvalues eigenvectors", saves="r")
 def linalg_eig(A, /):
     _square("linalg.eig", A)
-    return tuple(jnp.linalg.eig(A))
+    return tuple(lax.linalg.eig(A, compute_left_eigenvectors=False, enable_eigvec_derivs=True))
 
 
 @op(names="linalg", node="LinalgEigBackward0")
@@ -542,7 +553,7 @@ def linalg_matrix_rank(A, /, *, tol=None, atol=None, rtol=None, hermitian=False)
         cut = tol
     else:
         rel = rtol if rtol is not None else 0.0 if atol else max(A.shape[-2:]) * float(jnp.finfo(s.dtype).eps)
-        cut = jnp.maximum(atol or 0.0, rel * jnp.max(s, axis=-1, keepdims=True))
+        cut = jnp.maximum(atol or 0.0, rel * jnp.max(s, axis=-1, keepdims=True, initial=0))
     return jnp.sum(s > cut, axis=-1).astype("int64")
 
 
@@ -557,7 +568,7 @@ def _matrix_norm(x, ord, dims, keepdim):
     if ord not in (1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     inner, outer = (row, col) if abs(ord) == 1 else (col, row)
-    total = jnp.sum(jnp.abs(x), axis=inner, keepdims=True)
+    total = jnp.sum(magnitude(x), axis=inner, keepdims=True)
     y = (jnp.max if ord > 0 else jnp.min)(total, axis=outer, keepdims=True)
     return y if keepdim else jnp.squeeze(y, (row, col))
 
@@ -600,11 +611,15 @@ def linalg_tensorinv(A, /, ind=2):
 
 @op(names="linalg")
 def linalg_tensorsolve(A, B, /, dims=None):
-    return jnp.linalg.tensorsolve(A, B, axes=dims)
+    if dims:
+        A = jnp.moveaxis(A, dims, tuple(range(A.ndim - len(dims), A.ndim)))
+    rest = A.shape[B.ndim:]
+    return jnp.linalg.solve(A.reshape(B.size, -1), B.reshape(-1)).reshape(rest)
 
 
 @op(names="linalg")
 def linalg_vander(x, /, *, N=None):
+    x = jnp.atleast_1d(x)
     n = x.shape[-1] if N is None else N
     x = x[..., None]
     ones = jnp.ones(x.shape[:-1] + (1,), x.dtype)
@@ -620,15 +635,24 @@ def vander(x, /, N=None, increasing=False):
 
 @op(names="torch linalg", multi="LU pivots", name="linalg_lu_factor")
 def linalg_lu_factor(A, /, *, pivot=True):
-    lu, piv = jax.lax.linalg.lu(A)[:2]
+    lu, piv = lax.linalg.lu(A)[:2]
     return lu, piv + 1
 
 
 @op(names="linalg", multi="P L U")
 def linalg_lu(A, /, *, pivot=True):
-    return tuple(jsl.lu(A))
+    lu, _, order = lax.linalg.lu(A)
+    m, n = A.shape[-2:]
+    k = min(m, n)
+    low = jnp.tril(lu[..., :k], -1) + jnp.eye(m, k, dtype=A.dtype)
+    return jnp.swapaxes(jnp.eye(m, dtype=A.dtype)[order], -1, -2), low, jnp.triu(lu[..., :k, :])
 
 
 @op(names="linalg")
 def linalg_householder_product(A, tau, /):
-    return jax.lax.linalg.householder_product(A, tau)
+    m, n = A.shape[-2:]
+    q = jnp.broadcast_to(jnp.eye(m, n, dtype=A.dtype), A.shape)
+    for k in reversed(range(tau.shape[-1])):
+        v = jnp.where(jnp.arange(m) < k, 0, jnp.where(jnp.arange(m) == k, 1, A[..., k]))[..., None]
+        q = q - tau[..., k, None, None] * v * (_t(v) @ q)
+    return q

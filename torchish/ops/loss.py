@@ -5,8 +5,8 @@ import math
 import jax
 import jax.numpy as jnp
 
-from torchish.ops.pointwise import xlogy
-from torchish.ops.promote import check_broadcast, dtype_of, promote
+from torchish.ops.pointwise import magnitude, xlogy
+from torchish.ops.promote import dtype_of, promote, wrap_dims
 from torchish.ops.table import op
 
 
@@ -22,7 +22,6 @@ def reduced(x, reduction):
 
 def _pointwise_loss(fn, input, target, weight, reduction):
     x, y = promote(input, target)
-    check_broadcast(x, y)
     loss = fn(x, y)
     return reduced(loss if weight is None else loss * weight, reduction)
 
@@ -34,7 +33,7 @@ def mse_loss(input, target, weight=None, /, reduction="mean"):
 
 @op(names="functional", saves="01")
 def l1_loss(input, target, weight=None, /, reduction="mean"):
-    return _pointwise_loss(lambda x, y: jnp.abs(x - y), input, target, weight, reduction)
+    return _pointwise_loss(lambda x, y: magnitude(x - y), input, target, weight, reduction)
 
 
 @op(names="functional", saves="01")
@@ -42,10 +41,10 @@ def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return _pointwise_loss(lambda x, y: jnp.abs(x - y), input, target, None, reduction)
+        return _pointwise_loss(lambda x, y: magnitude(x - y), input, target, None, reduction)
 
     def loss(x, y):
-        a = jnp.abs(x - y)
+        a = magnitude(x - y)
         return jnp.where(a < beta, 0.5 * (x - y) * (x - y) / beta, a - 0.5 * beta)
     return _pointwise_loss(loss, input, target, None, reduction)
 
@@ -56,7 +55,7 @@ def huber_loss(input, target, weight=None, /, reduction="mean", delta=1.0):
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
 
     def loss(x, y):
-        a = jnp.abs(x - y)
+        a = magnitude(x - y)
         return jnp.where(a <= delta, 0.5 * (x - y) * (x - y), delta * (a - 0.5 * delta))
     return _pointwise_loss(loss, input, target, weight, reduction)
 
@@ -141,7 +140,7 @@ def soft_margin_loss(input, target, /, reduction="mean"):
 
 @op(names="functional")
 def multi_margin_loss(input, target, weight=None, /, p=1, margin=1.0, reduction="mean"):
-    x = input if input.ndim > 1 else input[None]
+    x = input if input.ndim > 1 else input.reshape(1, -1)
     t = target.reshape(-1)
     right = jnp.take_along_axis(x, t[:, None], axis=1)
     z = jnp.where(margin - right + x > 0, margin - right + x, 0)
@@ -168,11 +167,12 @@ def poisson_nll_loss(input, target, /, log_input=True, full=False, size_average=
 def cosine_similarity(x1, x2, /, dim=1, eps=1e-08):
     a, b = promote(x1, x2)
     a, b = jnp.broadcast_arrays(a, b)
+    dims = wrap_dims(dim, a.ndim)
 
     def unit(v):
-        n = jnp.sum(v * v, axis=dim, keepdims=True)
+        n = jnp.sum(v * v, axis=dims, keepdims=True)
         return v / jnp.maximum(jnp.where(n == 0, 0, jnp.sqrt(jnp.where(n == 0, 1, n))), jnp.asarray(eps, v.dtype))
-    return jnp.sum(unit(a) * unit(b), axis=dim)
+    return jnp.sum(unit(a) * unit(b), axis=dims)
 
 
 @op(names="torch functional", saves="01")

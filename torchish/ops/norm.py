@@ -22,7 +22,7 @@ def _affine(y, weight, bias):
     return y if bias is None else y + bias
 
 
-@op(names="torch functional", order="input normalized_shape weight bias eps", node="NativeLayerNormBackward0")
+@op(names="torch functional", order="input, normalized_shape, weight=None, bias=None, eps=1e-05", node="NativeLayerNormBackward0")
 def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05):
     n = len(normalized_shape)
     if tuple(input.shape[input.ndim - n:]) != tuple(normalized_shape):
@@ -32,7 +32,7 @@ def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05)
     return _affine(_centred(input, axes, eps)[0], weight, bias)
 
 
-@op(names="torch functional", order="input normalized_shape weight eps")
+@op(names="torch functional", order="input, normalized_shape, weight=None, eps=None")
 def rms_norm(input, weight=None, /, normalized_shape=(), eps=None):
     axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     eps = float(jnp.finfo(input.dtype).eps) if eps is None else eps
@@ -44,7 +44,7 @@ def _per_channel(p, ndim):
     return None if p is None else p.reshape((1, -1) + (1,) * (ndim - 2))
 
 
-@op(names="torch functional", order="input num_groups weight bias eps", node="NativeGroupNormBackward0")
+@op(names="torch functional", order="input, num_groups, weight=None, bias=None, eps=1e-05", node="NativeGroupNormBackward0")
 def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
     n, c = input.shape[:2]
     if c % num_groups:

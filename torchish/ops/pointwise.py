@@ -112,10 +112,10 @@ def div(input, other, /, *, rounding_mode=None):
     return lax.div(*jnp.broadcast_arrays(x, y)) if is_int(x) else jnp.trunc(x / y)
 
 
-@op(inplace=True, differentiable=False)
+@op(inplace=True, node="DivBackward2")
 def floor_divide(input, other, /):
     _refuse_zero_division(input, other)
-    return floor_quotient(*promote(input, other))
+    return lax.stop_gradient(floor_quotient(*promote(input, other)))
 
 
 @op(inplace=True)
@@ -203,11 +203,23 @@ def positive(input, /):
     return input
 
 
+@jax.custom_jvp
+def magnitude(x):
+    """|x| with slope 0 at 0 (JAX: 1)."""
+    return jnp.abs(x)
+
+
+@magnitude.defjvp
+def _magnitude_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return magnitude(x), (jnp.conj(jnp.sign(x)) * t).real
+
+
 @op(inplace=True, aliases="absolute", node="AbsBackward0", connects="0")
 def abs(input, /):
     if is_bool(input):
         raise NotImplementedError("abs for bool tensors is not implemented")
-    return jnp.abs(input)
+    return magnitude(input)
 
 
 @op(inplace=True, node="PowBackward0")

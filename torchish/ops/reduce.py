@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchish.ops import dtypes
+from torchish.ops.pointwise import magnitude
 from torchish.ops.promote import cast, dtype_of, promote_float, wrap_dim, wrap_dims
 from torchish.ops.table import op
 
@@ -210,6 +211,20 @@ def aminmax(input, /, *, dim=None, keepdim=False):
     return _amin(input, dim, keepdim), _amax(input, dim, keepdim)
 
 
+def scatter_back(values, x, index, dim, keepdim):
+    """Cotangent of x for values taken along one dimension at `index`: what PyTorch's value_selecting backward does."""
+    if x.ndim == 0:
+        return values.reshape(())
+    dim = wrap_dim(dim, x.ndim)
+    if not keepdim:
+        values, index = jnp.expand_dims(values, dim), jnp.expand_dims(index, dim)
+    return jnp.put_along_axis(jnp.zeros(x.shape, values.dtype), index, values, dim, inplace=False)
+
+
+def _selected(y, ct, x, dim=-1, keepdim=False):
+    return scatter_back(ct[0], x, y[1], dim, keepdim)
+
+
 def pick(input, index, dim, keepdim):
     """(values, indices) for an int64 index array that keeps the dimension."""
     x, d = one_dim(input, dim)
@@ -226,12 +241,12 @@ def _extreme_dim(name, arg, input, dim, keepdim):
     return pick(input, arg(x, axis=d, keepdims=True), dim, keepdim)
 
 
-@op(name="max_dim", names="", multi="values indices", node="MaxBackward0", saves="r")
+@op(name="max_dim", names="", multi="values indices", node="MaxBackward0", saves="i", result=_selected)
 def max_dim(input, /, dim, keepdim=False):
     return _extreme_dim("max", jnp.argmax, input, dim, keepdim)
 
 
-@op(name="min_dim", names="", multi="values indices", node="MinBackward0", saves="r")
+@op(name="min_dim", names="", multi="values indices", node="MinBackward0", saves="i", result=_selected)
 def min_dim(input, /, dim, keepdim=False):
     return _extreme_dim("min", jnp.argmin, input, dim, keepdim)
 
@@ -309,17 +324,17 @@ def nanmedian_all(input, /):
     return _median_all(input, True)
 
 
-@op(name="median_dim", names="", multi="values indices", node="MedianBackward1", saves="r")
+@op(name="median_dim", names="", multi="values indices", node="MedianBackward1", saves="i", result=_selected)
 def median_dim(input, /, dim, keepdim=False):
     return _median_dim("median", input, dim, keepdim, False)
 
 
-@op(name="nanmedian_dim", names="", multi="values indices", node="NanmedianBackward1", saves="r")
+@op(name="nanmedian_dim", names="", multi="values indices", node="NanmedianBackward1", saves="i", result=_selected)
 def nanmedian_dim(input, /, dim, keepdim=False):
     return _median_dim("nanmedian", input, dim, keepdim, True)
 
 
-@op(multi="values indices", saves="r")
+@op(multi="values indices", saves="i", result=_selected)
 def mode(input, /, dim=-1, keepdim=False):
     x, d = one_dim(input, dim)
     order = jnp.argsort(x, axis=d, stable=True)
@@ -342,10 +357,8 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
     s = jnp.moveaxis(jnp.sort(x, axis=d), d, -1)
     n = s.shape[-1]
     nan = jnp.sum(jnp.isnan(s), axis=-1, keepdims=True)
-    last = jnp.maximum(n - nan - 1, 0) if skip_nan else jnp.where(nan > 0, n - 1, n - 1)
-    rank = q.reshape(-1) * last.astype(s.dtype)
-    if not skip_nan:
-        rank = jnp.where(nan > 0, n - 1, rank)
+    rank = q.reshape(-1) * (jnp.maximum(n - nan - 1, 0) if skip_nan else n - 1)
+    rank = rank.astype(s.dtype) if skip_nan else jnp.where(nan > 0, n - 1, rank)
     below = jnp.floor(rank).astype(int)
     if interpolation == "lower":
         y = jnp.take_along_axis(s, below, -1)
@@ -359,7 +372,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
         y = lo + jnp.where(lo == hi, 0, hi - lo) * w
     y = jnp.moveaxis(y, -1, 0)
     if keepdim:
-        y = y.reshape(y.shape[:1] + (1,) * input.ndim) if dim is None else jnp.expand_dims(y, d + 1)
+        y = y.reshape(y.shape[:1] + (1,) * input.ndim) if dim is None or not input.ndim else jnp.expand_dims(y, d + 1)
     return y if q.ndim else y[0]
 
 
@@ -394,7 +407,7 @@ def vector_norm(x, p, dims, keepdim):
     if p == 2:
         square = x.real * x.real + x.imag * x.imag if dtype_of(x).is_complex else x * x
         return _sqrt_flat(total(square))
-    a = jnp.abs(x)
+    a = magnitude(x)
     if p == 0:
         return total((a != 0).astype(a.dtype))
     if p == 1:
@@ -471,17 +484,24 @@ def _cumulative_extreme(input, dim, better):
     return values.reshape(input.shape), index.reshape(input.shape)
 
 
-@op(multi="values indices", saves="0r")
+def _cumulative_back(y, ct, x, dim):
+    x1, d = one_dim(x, dim)
+    grid = list(jnp.indices(x1.shape, sparse=True))
+    grid[d] = y[1].reshape(x1.shape)
+    return jnp.zeros(x1.shape, ct[0].dtype).at[tuple(grid)].add(ct[0].reshape(x1.shape)).reshape(x.shape)
+
+
+@op(multi="values indices", saves="0i", result=_cumulative_back)
 def cummax(input, /, dim):
     return _cumulative_extreme(input, dim, jnp.greater_equal)
 
 
-@op(multi="values indices", saves="0r")
+@op(multi="values indices", saves="0i", result=_cumulative_back)
 def cummin(input, /, dim):
     return _cumulative_extreme(input, dim, jnp.less_equal)
 
 
-@op()
+@op(order="input, n=1, dim=-1, prepend=None, append=None")
 def diff(input, prepend=None, append=None, /, n=1, dim=-1):
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -518,19 +538,23 @@ def pdist(input, /, p=2.0):
     return vector_norm(input[i] - input[j], p, (1,), False)
 
 
-@op()
-def cov(input, /, *, correction=1):
-    return _cov(input, correction)
+@op(order="input, *, correction=1, fweights=None, aweights=None")
+def cov(input, fweights=None, aweights=None, /, *, correction=1):
+    return _cov(input, correction, fweights, aweights)
 
 
-def _cov(input, correction):
+def _cov(input, correction, fweights=None, aweights=None):
     if input.ndim > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} "
                            "dimensions")
     x = default_float(input)
     x = x.reshape(1, -1) if x.ndim < 2 else x
-    gap = x - jnp.mean(x, axis=1, keepdims=True)
-    c = gap @ jnp.conj(gap.T) / max(x.shape[1] - correction, 0)
+    w = aweights if fweights is None else fweights if aweights is None else fweights * aweights
+    w = jnp.ones(x.shape[1], x.dtype) if w is None else w.astype(x.dtype)
+    total = jnp.sum(w)
+    gap = x - jnp.sum(x * w, axis=1, keepdims=True) / total
+    free = total - correction * (1 if aweights is None else jnp.sum(w * aweights) / total)
+    c = (gap * w) @ jnp.conj(gap.T) / jnp.maximum(free.real, 0).astype(x.dtype)
     return jnp.squeeze(c)
 
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from torchish.ops.promote import promote
-from torchish.ops.reduce import one_dim, pick
+from torchish.ops.reduce import one_dim, pick, scatter_back
 from torchish.ops.table import op
 
 
@@ -16,7 +16,11 @@ def _order(input, dim, descending):
     return x.shape[d] - 1 - jnp.flip(back, d)
 
 
-@op(multi="values indices", saves="r")
+def _ordered_back(y, ct, x, dim):
+    return scatter_back(ct[0], x, y[1], dim, True)
+
+
+@op(multi="values indices", saves="i", result=lambda y, ct, x, dim=-1, **_: _ordered_back(y, ct, x, dim))
 def sort(input, /, dim=-1, descending=False, stable=False):
     return pick(input, _order(input, dim, descending), dim, True)
 
@@ -31,7 +35,7 @@ def msort(input, /):
     return jnp.sort(input, axis=0)
 
 
-@op(multi="values indices", saves="r")
+@op(multi="values indices", saves="i", result=lambda y, ct, x, k, dim=-1, **_: _ordered_back(y, ct, x, dim))
 def topk(input, /, k, dim=-1, largest=True, sorted=True):
     x, d = one_dim(input, dim)
     if not 0 <= k <= x.shape[d]:
@@ -40,7 +44,8 @@ def topk(input, /, k, dim=-1, largest=True, sorted=True):
     return pick(input, jnp.take(order, jnp.arange(k), axis=d), dim, True)
 
 
-@op(multi="values indices", saves="r")
+@op(multi="values indices", saves="i",
+    result=lambda y, ct, x, k, dim=-1, keepdim=False: scatter_back(ct[0], x, y[1], dim, keepdim))
 def kthvalue(input, /, k, dim=-1, keepdim=False):
     x, d = one_dim(input, dim)
     if not 1 <= k <= x.shape[d]:
@@ -62,7 +67,7 @@ def _search(sorted_sequence, values, right, out_int32):
     return y.astype("int32" if out_int32 else "int64")
 
 
-@op(names="torch", differentiable=False, order="sorted_sequence input out_int32 right side sorter")
+@op(names="torch", differentiable=False, order="sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None")
 def searchsorted(sorted_sequence, input, sorter=None, /, *, out_int32=False, right=False, side=None):
     if side is not None:
         if side == "left" and right:

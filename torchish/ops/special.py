@@ -64,7 +64,7 @@ _polygamma_positive = jax.custom_jvp(_polygamma_value, nondiff_argnums=(0,))
 _polygamma_positive.defjvp(lambda n, p, t: (_polygamma_positive(n, p[0]), t[0] * _polygamma_positive(n + 1, p[0])))
 
 
-@op(order="n input", inplace=True, aliases="special.polygamma")
+@op(order="n, input", inplace=True, aliases="special.polygamma")
 def polygamma(input, /, n):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")

@@ -1,0 +1,380 @@
+"""Functions whose overloads PyTorch resolves by arguments, and composites over the table's rows."""
+
+import builtins
+import math
+
+from torchish.api import bind
+from torchish.api.bind import named, operand, put_out, static
+from torchish.api.creation import empty_like, filled, finish, tensor
+from torchish.api.viewing import _reshape, expand
+from torchish.autograd.dispatch import CAST, apply, inplace
+from torchish.autograd.modes import state
+from torchish.ops import TABLE, dtypes
+from torchish.tensor import Tensor, devices
+
+ROWS = TABLE
+
+
+def _args(tensor_like, name, position=1):
+    return tensor_like if isinstance(tensor_like, (Tensor, int, float, bool, complex)) else operand(tensor_like, name, "other",
+                                                                                                    position)
+
+
+def _extreme(name, pair):
+    all_row, dim_row = ROWS[name + "_all"], ROWS[name + "_dim"]
+    kind = named(name, "values indices")
+
+    def fn(input, dim=None, keepdim=False, *, other=None, out=None, axis=None):
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        other = dim if isinstance(dim, Tensor) else other
+        if other is not None and pair:
+            return bind.torch[pair](input, other, out=out)
+        dim = axis if dim is None else dim
+        if dim is None:
+            result = apply(all_row, (input,))
+        else:
+            result = kind(*apply(dim_row, (input,), (static(dim), bool(keepdim))))
+        return result if out is None else put_out(name, result, out)
+    fn.__name__ = name
+    return fn
+
+
+max, min = _extreme("max", "maximum"), _extreme("min", "minimum")
+median, nanmedian = _extreme("median", None), _extreme("nanmedian", None)
+
+
+def _spread(name):
+    row = ROWS[name]
+
+    def fn(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None, axis=None):
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        dim = axis if dim is None else dim
+        c = correction if correction is not None else 1 if unbiased in (None, True) else 0
+        result = apply(row, (input,), tuple({"dim": static(dim), "correction": c, "keepdim": bool(keepdim)}[a] for a in row.attrs))
+        if name in ("std", "var") and state_warns(input, dim, c):
+            import warnings
+            warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+                          "(input numel divided by output numel).", UserWarning, stacklevel=2)
+        return result if out is None else put_out(name, result, out)
+    fn.__name__ = name
+    return fn
+
+
+def state_warns(t, dim, correction):
+    dims = builtins.range(t.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    n = math.prod(t._aval.shape[d] for d in dims) if t.ndim else 1
+    return n - correction <= 0
+
+
+std, var, std_mean, var_mean = map(_spread, ("std", "var", "std_mean", "var_mean"))
+
+
+def pow(input, exponent, *, out=None):
+    """Power; a number base and tensor exponent included."""
+    exponent = _args(exponent, "pow", 2)
+    if not isinstance(input, Tensor):
+        input = _args(input, "pow")
+    row = ROWS["pow_tensor"] if isinstance(exponent, Tensor) else ROWS["pow"]
+    if not isinstance(exponent, Tensor) and isinstance(input, Tensor) and input.dtype.category == 1 and \
+            isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    result = apply(row, (input, exponent))
+    return result if out is None else put_out("pow", result, out)
+
+
+def _refuse_zero(name, fn):
+    def checked(input, other, *args, **kw):
+        if other.__class__ in (int, bool) and other == 0 and isinstance(input, Tensor) and input.dtype.category < 2:
+            raise RuntimeError("ZeroDivisionError")
+        return fn(input, other, *args, **kw)
+    checked.__name__ = name
+    return checked
+
+
+def where(condition, input=None, other=None, *, out=None):
+    """Elements of `input` where the condition holds, of `other` elsewhere; with one argument, the indices."""
+    if input is None and other is None:
+        from torchish.api.indexing import nonzero
+        return nonzero(condition, as_tuple=True)
+    input, other = _args(input, "where", 2), _args(other, "where", 3)
+    result = apply(ROWS["where"], (condition, input, other))
+    return result if out is None else put_out("where", result, out)
+
+
+def is_tensor(obj):
+    return isinstance(obj, Tensor)
+
+
+def numel(input):
+    return input.numel()
+
+
+def is_floating_point(input):
+    return input.dtype.is_floating_point
+
+
+def is_complex(input):
+    return input.dtype.is_complex
+
+
+def is_nonzero(input):
+    return bool(input)
+
+
+def is_storage(obj):
+    from torchish.tensor import Storage
+    return isinstance(obj, Storage)
+
+
+def is_same_size(input, other):
+    return input.shape == other.shape
+
+
+def clone(input, *, memory_format=None):
+    """A copy with its own memory, connected to the graph."""
+    t = apply(ROWS["clone"], (input,))
+    t._device = input._device
+    return t
+
+
+def result_type(tensor1, tensor2):
+    def operand_of(x):
+        return (x.dtype, 1 if x.ndim == 0 else 2) if isinstance(x, Tensor) else (dtypes.number_dtype(x), 0)
+    return dtypes.result_type([operand_of(tensor1), operand_of(tensor2)])
+
+
+def can_cast(from_, to):
+    return not (from_.category > to.category)
+
+
+def promote_types(type1, type2):
+    return dtypes.promote_types(type1, type2)
+
+
+def equal(input, other):
+    """True when both have the same shape and elements."""
+    if input._aval.shape != other._aval.shape:
+        return False
+    import numpy as np
+    return bool(np.array_equal(input._numpy(), other._numpy()))
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    return bool(apply(ROWS["isclose"], (input, other, rtol, atol), (equal_nan,)).all())
+
+
+def einsum(equation, *operands):
+    """Sums of products by Einstein's convention."""
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = operands[0]
+    return apply(ROWS["einsum"], tuple(operands), (equation,))
+
+
+def meshgrid(*tensors, indexing=None):
+    """Coordinate grids of 1-D tensors."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tensors[0]
+    if indexing is None:
+        from torchish.autograd.gradients import warn_once
+        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(tensors) > 1
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    shape = tuple(t.numel() for t in tensors)
+    grids = [expand(_reshape(t, tuple(n if i == k else 1 for i in builtins.range(len(shape)))), shape)
+             for k, (t, n) in enumerate(zip(tensors, shape))]
+    if swap:
+        grids = [g.transpose(0, 1) for g in (grids[1], grids[0], *grids[2:])]
+    return tuple(grids)
+
+
+def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, memory_format=None):
+    """dtype and device conversion; the same object when there is nothing to do."""
+    for a in args:
+        if isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, (str, devices.device)):
+            device = a
+        elif isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, bool):
+            pass
+        elif isinstance(a, int):
+            device = devices.device("cuda", a)
+        elif a is not None and a in (float, int, bool):
+            dtype = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool}[a]
+    target = devices.check(device) if device is not None else self._device
+    dtype = self.dtype if dtype is None else dtype
+    if dtype is self.dtype and target == self._device and not copy:
+        return self
+    t = apply(CAST, (self,), (dtype,)) if dtype is not self.dtype or target != self._device else clone(self)
+    t._device = target
+    return t
+
+
+def type_(self, dtype=None, non_blocking=False, **kw):
+    if dtype is None:
+        return f"torch.{self.dtype.legacy}Tensor"
+    if isinstance(dtype, str):
+        legacy = dtype.removeprefix("torch.").removesuffix("Tensor")
+        dtype = next((d for d in dtypes.ALL if d.legacy == legacy), dtypes.float32 if legacy == "" else None)
+        if dtype is None:
+            raise ValueError(f"invalid type: '{kw}'")
+    elif not isinstance(dtype, dtypes.dtype):
+        dtype = getattr(dtype, "dtype", dtype)
+    return to(self, dtype)
+
+
+def contiguous(self, memory_format=None):
+    return self if self.is_contiguous() else clone(self)
+
+
+def copy_(self, src, non_blocking=False):
+    """Write `src` (broadcast, cast) into this tensor."""
+    if not isinstance(src, Tensor):
+        src = operand(src, "copy_", "other", 1)
+    if src is self:
+        return self
+    return inplace(ROWS["copy"], self, (src,), ())
+
+
+def zero_(self):
+    return inplace(ROWS["zero"], self, (), ())
+
+
+def fill_(self, value):
+    return inplace(ROWS["fill"], self, (_args(value, "fill_"),), ())
+
+
+def fill(input, value):
+    return apply(ROWS["fill"], (input, value))
+
+
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Repeat elements; a tensor of repeats is read."""
+    if repeats is None:
+        input, repeats = TABLE_ARANGE(input.numel()), input
+        return repeat_interleave(input, repeats)
+    if isinstance(repeats, Tensor):
+        import numpy as np
+        counts = repeats._numpy().reshape(-1)
+        if dim is None:
+            input, dim = _reshape(input, (input.numel(),)), 0
+        if counts.size == 1:
+            counts = np.repeat(counts, input._aval.shape[dim])
+        index = np.repeat(np.arange(counts.size), counts)
+        return bind.torch["index_select"](input, dim, tensor(index))
+    return apply(ROWS["repeat_interleave"], (input,), (int(repeats), dim, output_size))
+
+
+def TABLE_ARANGE(n):
+    from torchish.api.creation import arange
+    return arange(n)
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements; a data-dependent shape, so the tensor is read."""
+    import numpy as np
+    u, inverse, counts = np.unique(input._numpy(), return_inverse=True, return_counts=True, axis=dim)
+    out = [tensor(u)]
+    if return_inverse:
+        shape = input._aval.shape if dim is None else (input._aval.shape[dim],)
+        out.append(tensor(inverse.reshape(shape).astype("int64")))
+    if return_counts:
+        out.append(tensor(counts.astype("int64")))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def bincount(input, weights=None, minlength=0):
+    n = int(input._numpy().max()) + 1 if input.numel() else 0
+    return apply(ROWS["bincount"], (input, weights), (minlength, builtins.max(n, minlength)))
+
+
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """Numerical gradient along each dimension: a tuple."""
+    dims = tuple(builtins.range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    out = []
+    for k, d in enumerate(dims):
+        s = spacing[k] if isinstance(spacing, (list, tuple)) else spacing
+        coordinates = (s,) if isinstance(s, Tensor) and s.ndim else ()
+        step = 1.0 if coordinates else float(s)
+        made = apply(ROWS["gradient"], (input, *coordinates), (step, (d,), edge_order))
+        out.append(made[0] if isinstance(made, tuple) else made)
+    return tuple(out)
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """Vector or matrix norm."""
+    result = apply(ROWS["norm"], (input,), (static(p), static(dim), bool(keepdim), dtype))
+    return result if out is None else put_out("norm", result, out)
+
+
+def tensordot(a, b, dims=2, out=None):
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    return apply(ROWS["tensordot"], (a, b), (static(dims),))
+
+
+def numpy(self, *, force=False):
+    """A numpy array that shares this tensor's memory."""
+    if self.requires_grad and not force and state.grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self.dtype is dtypes.bfloat16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+    return self._shared_numpy()
+
+
+def __array__(self, dtype=None, copy=None):
+    import numpy as np
+    a = numpy(self)
+    return a if dtype is None else np.asarray(a, dtype)
+
+
+def resize_(self, *sizes, memory_format=None):
+    sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    import numpy as np
+    n = math.prod(sizes)
+    old = self._numpy().reshape(-1)
+    flat = np.zeros(n, old.dtype)
+    flat[:builtins.min(n, old.size)] = old[:n]
+    new = tensor(flat.reshape(sizes))
+    self._storage.value, self._aval, self._view = new._value, new._aval, None
+    self._bump()
+    return self
+
+
+def set_(self, source=None, *args):
+    if isinstance(source, Tensor):
+        self._storage, self._aval, self._view = source._storage, source._aval, source._view
+        return self
+    raise NotImplementedError("torchish's set_ takes a tensor only")
+
+
+def renamed(name, fn):
+    fn.__name__ = name
+    return fn
+
+
+TORCH = {f.__name__: f for f in (
+    max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, is_tensor, numel, is_floating_point, is_complex, is_nonzero,
+    is_storage, is_same_size, clone, result_type, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
+    bincount, gradient, norm, tensordot, fill)}
+for _n in ("floor_divide", "remainder"):
+    TORCH[_n] = _refuse_zero(_n, bind.torch[_n])
+METHODS = {f.__name__: f for f in (
+    max, min, median, nanmedian, std, var, pow, where, clone, equal, allclose, repeat_interleave, unique, bincount, norm, to, contiguous,
+    copy_, zero_, fill_, numpy, __array__, resize_, set_)}
+METHODS.update(floor_divide=TORCH["floor_divide"], remainder=TORCH["remainder"], type=type_)
+for _n, _d in {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
+               "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
+               "bool": dtypes.bool, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128}.items():
+    METHODS[_n] = (lambda d: lambda self, memory_format=None: to(self, d))(_d)
+
+__all__ = ["METHODS", "TORCH", "empty_like", "filled", "finish"]

@@ -1,0 +1,121 @@
+"""Parameter and Buffer: tensors that a Module registers when they are assigned."""
+
+from collections import OrderedDict
+
+import torchish as torch
+
+
+class _ParameterMeta(type(torch.Tensor)):
+    # a tensor marked by hand with `_is_param` counts as a Parameter
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or (
+            cls is Parameter and getattr(instance, "_is_param", False) and isinstance(instance, torch.Tensor))
+
+
+
+
+class Parameter(torch.Tensor, metaclass=_ParameterMeta):
+    """A tensor that is a module's parameter: a leaf, requiring grad unless told otherwise."""
+
+    def __new__(cls, data=None, requires_grad=True):
+        if data is None:
+            data = torch.empty(0)
+        if type(data) is torch.Tensor or isinstance(data, Parameter):
+            return torch.Tensor._make_subclass(cls, data, requires_grad)
+        # some other subclass keeps its own type and is only marked
+        made = data.detach().requires_grad_(requires_grad)
+        if type(made) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+                f"instance of the same type, but return type {type(made).__name__} was found instead. To use the type as a "
+                "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation.")
+        made._is_param = True
+        return made
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        made = type(self)(self.data.clone(), self.requires_grad)
+        memo[id(self)] = made
+        return made
+
+    def __repr__(self, *, tensor_contents=None):
+        return "Parameter containing:\n" + torch.Tensor.__repr__(self)
+
+    def __reduce_ex__(self, proto):
+        from torchish._utils import _rebuild_parameter
+        return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
+
+
+class _BufferMeta(type(torch.Tensor)):
+    # torch.Tensor marked by Buffer() itself, which hands the tensor back unchanged in type
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or (
+            isinstance(instance, torch.Tensor) and getattr(instance, "_is_buffer", False))
+
+
+class Buffer(torch.Tensor, metaclass=_BufferMeta):
+    """A tensor that becomes a module's buffer when it is assigned; not trained."""
+
+    def __new__(cls, data=None, *, persistent=True):
+        if data is None:
+            data = torch.empty(0)
+        made = data.detach().requires_grad_(data.requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+
+def is_lazy(param):
+    """Whether the parameter still waits for its shape."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedTensorMixin:
+    """What parameters and buffers without a shape have in common."""
+
+    def __getattribute__(self, name):
+        if name == "shape":
+            raise RuntimeError(
+                "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+                "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to "
+                "initialize the parameters before accessing their attributes.")
+        return super().__getattribute__(name)
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Give it a shape: from now on it is an ordinary Parameter (or tensor) with unset contents."""
+        old = self.data
+        self.data = torch.empty(shape, device=device or old.device, dtype=dtype or old.dtype)
+        self.__class__ = self.cls_to_become
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape becomes known at the first forward."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        return torch.Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+    def __repr__(self, *, tensor_contents=None):
+        return "<UninitializedParameter>"
+
+
+class UninitializedBuffer(UninitializedTensorMixin, torch.Tensor):
+    """A buffer whose shape becomes known at the first forward."""
+
+    cls_to_become = torch.Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        made = torch.Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+    def __repr__(self, *, tensor_contents=None):
+        return "<UninitializedBuffer>"
