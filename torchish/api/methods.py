@@ -1,0 +1,356 @@
+"""Everything that becomes a method, operator or property of Tensor."""
+
+import copy as _copy
+
+import numpy as np
+
+from torchish.api import bind, creation, indexing, overloads, random, viewing
+from torchish.api.bind import PLAIN, operand
+from torchish.autograd.dispatch import apply, inplace
+from torchish.ops import TABLE, dtypes
+from torchish.tensor import Tensor
+from torchish.tensor.printing import format_tensor
+
+for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **random.METHODS}.items():
+    if _name == "is_floating_point" or hasattr(Tensor, _name) and _name in ("item", "tolist"):
+        continue
+    setattr(Tensor, _name, _fn)
+
+
+# --- operators -------------------------------------------------------------------------------------------------------
+
+def _operator(row, extra=(), attrs=(), swap=False, check=None):
+    def method(self, other):
+        if other.__class__ not in PLAIN and not isinstance(other, Tensor):
+            try:
+                other = operand(other, row.name, "other", 2)
+            except TypeError:
+                return NotImplemented
+        elif other is None:
+            return NotImplemented
+        if check is not None:
+            check(other if swap else self, self if swap else other)
+        return apply(row, (other, self, *extra) if swap else (self, other, *extra), attrs)
+    return method
+
+
+def _augmented(name, extra=(), attrs=()):
+    row = TABLE[name]
+
+    def method(self, other):
+        if other.__class__ not in PLAIN and not isinstance(other, Tensor):
+            try:
+                other = operand(other, name, "other", 2)
+            except TypeError:
+                return NotImplemented
+        return inplace(row, self, (other, *extra), attrs)
+    return method
+
+
+def _zero_check(x, y):
+    if y.__class__ in (int, bool) and y == 0 and isinstance(x, Tensor) and x.dtype.category < 2:
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _compare(name):
+    operator = _operator(TABLE[name])
+
+    def method(self, other):
+        if other is None or isinstance(other, str):
+            return NotImplemented
+        return operator(self, other)
+    return method
+
+
+_ops = {
+    "__add__": _operator(TABLE["add"], (1,)), "__radd__": _operator(TABLE["add"], (1,)),
+    "__sub__": _operator(TABLE["sub"], (1,)), "__rsub__": _operator(TABLE["rsub"], (1,)),
+    "__mul__": _operator(TABLE["mul"]), "__rmul__": _operator(TABLE["mul"]),
+    "__truediv__": _operator(TABLE["div"], (), (None,)),
+    "__floordiv__": _operator(TABLE["floor_divide"], check=_zero_check),
+    "__rfloordiv__": _operator(TABLE["floor_divide"], swap=True),
+    "__mod__": _operator(TABLE["remainder"], check=_zero_check), "__rmod__": _operator(TABLE["remainder"], swap=True),
+    "__matmul__": _operator(TABLE["matmul"]), "__rmatmul__": _operator(TABLE["matmul"], swap=True),
+    "__and__": _operator(TABLE["bitwise_and"]), "__rand__": _operator(TABLE["bitwise_and"]),
+    "__or__": _operator(TABLE["bitwise_or"]), "__ror__": _operator(TABLE["bitwise_or"]),
+    "__xor__": _operator(TABLE["bitwise_xor"]), "__rxor__": _operator(TABLE["bitwise_xor"]),
+    "__lshift__": _operator(TABLE["bitwise_left_shift"]), "__rshift__": _operator(TABLE["bitwise_right_shift"]),
+    "__eq__": _compare("eq"), "__ne__": _compare("ne"), "__lt__": _compare("lt"), "__le__": _compare("le"),
+    "__gt__": _compare("gt"), "__ge__": _compare("ge"),
+    "__iadd__": _augmented("add", (1,)), "__isub__": _augmented("sub", (1,)), "__imul__": _augmented("mul"),
+    "__itruediv__": _augmented("div", (), (None,)), "__ifloordiv__": _augmented("floor_divide"),
+    "__imod__": _augmented("remainder"), "__ipow__": _augmented("pow"), "__iand__": _augmented("bitwise_and"),
+    "__ior__": _augmented("bitwise_or"), "__ixor__": _augmented("bitwise_xor"),
+    "__getitem__": indexing.getitem, "__setitem__": indexing.setitem,
+    "index_put_": indexing.index_put_, "index_put": indexing.index_put, "masked_select": indexing.masked_select,
+    "nonzero": indexing.nonzero,
+}
+for _name, _fn in _ops.items():
+    setattr(Tensor, _name, _fn)
+
+
+def method(fn):
+    setattr(Tensor, fn.__name__, fn)
+    return fn
+
+
+@method
+def __neg__(self):
+    return bind.torch["neg"](self)
+
+
+@method
+def __pos__(self):
+    return self
+
+
+@method
+def __abs__(self):
+    return bind.torch["abs"](self)
+
+
+@method
+def __invert__(self):
+    return bind.torch["bitwise_not"](self)
+
+
+@method
+def __pow__(self, other):
+    if other.__class__ not in PLAIN and not isinstance(other, Tensor):
+        return NotImplemented
+    return overloads.pow(self, other)
+
+
+@method
+def __rpow__(self, other):
+    return overloads.pow(other, self)
+
+
+@method
+def __rtruediv__(self, other):
+    if other.__class__ in PLAIN and other is not None:
+        # PyTorch computes reciprocal() * other
+        return apply(TABLE["mul"], (apply(TABLE["reciprocal"], (self,)), other))
+    return _operator(TABLE["div"], (), (None,), swap=True)(self, other)
+
+
+@method
+def __iter__(self):
+    if not self.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(viewing.unbind(self, 0))
+
+
+@method
+def __contains__(self, element):
+    return bool((self == element).any())
+
+
+# --- printing --------------------------------------------------------------------------------------------------------
+
+def _suffixes(t):
+    node = t.grad_fn
+    if node is not None:
+        return [f"grad_fn=<{node.name()}>"]
+    return ["requires_grad=True"] if t.requires_grad else []
+
+
+@method
+def __repr__(self, *, tensor_contents=None):
+    a = self._numpy()
+    d = self.dtype
+    if d in (dtypes.bfloat16, dtypes.float16):
+        a = a.astype("float32")
+    device = None if self._device.type == "cpu" else str(self._device)
+    return format_tensor(a, dtype_name=d.name, suffixes=_suffixes(self), device=device, default_dtype=dtypes.get_default().name)
+
+
+Tensor.__str__ = __repr__
+
+
+# --- copying ---------------------------------------------------------------------------------------------------------
+
+@method
+def __deepcopy__(self, memo):
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
+                           "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                           "https://github.com/pytorch/pytorch/pull/103001")
+    key = ("storage", id(self._storage))
+    if key not in memo:
+        from torchish.tensor import Storage
+        memo[key] = Storage(self._storage.value)
+    new = type(self)._wrap(memo[key], self._aval, self._view)
+    if self._view is not None:
+        from torchish.tensor import View
+        new._view = View(self._view.chain, self._view.strides, self._view.offset)
+    new._req, new._device = self._req, self._device
+    memo[id(self)] = new
+    if self._grad is not None:
+        new._grad = _copy.deepcopy(self._grad, memo)
+    for k, v in self.__dict__.items():
+        if not k.startswith("_"):
+            setattr(new, k, _copy.deepcopy(v, memo))
+    return new
+
+
+@method
+def __copy__(self):
+    new = type(self)._wrap(self._storage, self._aval, self._view)
+    new._req, new._device = self.requires_grad, self._device
+    return new
+
+
+@method
+def __reduce_ex__(self, protocol):
+    import io
+    from torchish import serialization
+    f = io.BytesIO()
+    serialization.save(self.detach().requires_grad_(self.requires_grad) if type(self) is Tensor else self, f)
+    return serialization._load_from_bytes, (f.getvalue(),)
+
+
+@method
+def share_memory_(self):
+    return self
+
+
+@method
+def is_shared(self):
+    return False
+
+
+# --- devices, interop ------------------------------------------------------------------------------------------------
+
+@method
+def cpu(self, memory_format=None):
+    return self.to("cpu")
+
+
+@method
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    return self.to("cuda" if device is None else device)
+
+
+@method
+def __jax_array__(self):
+    return self._value.force()
+
+
+@method
+def __dlpack__(self, **kw):
+    return self._value.force().__dlpack__(**kw)
+
+
+@method
+def __dlpack_device__(self):
+    return self._value.force().__dlpack_device__()
+
+
+@method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    return creation.from_array(np.asarray(array))
+
+
+@method
+def pin_memory(self, device=None):
+    return self
+
+
+@method
+def is_pinned(self, device=None):
+    return False
+
+
+# --- factories of the same kind --------------------------------------------------------------------------------------
+
+def _new(factory):
+    def method(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw):
+        if "size" in kw:
+            size = (kw["size"],)
+        return factory(*size, dtype=dtype or self.dtype, device=device or self._device, requires_grad=requires_grad)
+    return method
+
+
+Tensor.new_zeros, Tensor.new_ones, Tensor.new_empty = map(_new, (creation.zeros, creation.ones, creation.empty))
+
+
+@method
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    return creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self._device, requires_grad=requires_grad)
+
+
+@method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    return creation.tensor(data, dtype=dtype or self.dtype, device=device or self._device, requires_grad=requires_grad)
+
+
+@method
+def new(self, *args, **kw):
+    return creation.tensor(list(args[0]), dtype=self.dtype) if args and isinstance(args[0], (list, tuple)) and not kw else \
+        creation.empty(*args, dtype=self.dtype)
+
+
+def _make_subclass(cls, data, require_grad=False):
+    """A `cls` instance over `data`'s storage."""
+    t = cls._wrap(data._storage, data._aval, data._view)
+    if data._counter is not None:
+        t._counter = data._counter
+    t._device = data._device
+    if require_grad:
+        if data._aval.dtype.kind not in "fcV":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        t._req = True
+    return t
+
+
+Tensor._make_subclass = staticmethod(_make_subclass)
+
+
+@method
+def as_subclass(self, cls):
+    return _make_subclass(cls, self, self._req)
+
+
+def _construct(cls, *args, dtype=None, device=None, requires_grad=False):
+    """torch.Tensor(...): sizes or data, in the default dtype."""
+    d = dtypes.get_default()
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach() if cls is Tensor else _make_subclass(cls, args[0])
+    if not args:
+        t = creation.empty(0, dtype=d)
+    elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and type(args[0]).__name__ != "Size":
+        t = creation.tensor(args[0], dtype=d)
+    elif all(isinstance(a, (int, np.integer)) for a in args) or type(args[0]).__name__ == "Size":
+        t = creation.empty(*args, dtype=d)
+    else:
+        raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+    return t if cls is Tensor else _make_subclass(cls, t)
+
+
+Tensor.__new__ = _construct
+
+
+Tensor.T, Tensor.mT = property(viewing.T), property(viewing.mT)
+Tensor.H = property(lambda self: viewing.transpose(self, 0, 1).conj() if self.dtype.is_complex else viewing.transpose(self, 0, 1))
+Tensor.mH = property(lambda self: viewing.mT(self).conj() if self.dtype.is_complex else viewing.mT(self))
+Tensor.real = property(viewing.real, lambda self, v: viewing.real(self).copy_(v))
+Tensor.imag = property(viewing.imag, lambda self, v: viewing.imag(self).copy_(v))
+
+
+def _in_place_view(fn):
+    """squeeze_, t_ …: the same tensor shown in another shape."""
+    def method(self, *args, **kw):
+        v = fn(self, *args, **kw)
+        self._aval, self._view = v._aval, v._view
+        if v._fn is not None:
+            self._fn, self._nr, self._req = v._fn, v._nr, False
+        self._bump()
+        return self
+    return method
+
+
+for _name in ("squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims"):
+    setattr(Tensor, _name + "_", _in_place_view(viewing.METHODS[_name]))

@@ -1,0 +1,229 @@
+"""Random tensors from PyTorch's CPU streams."""
+
+import math
+
+import numpy as np
+
+from torchish.api.creation import _dtype, _into, _size, finish, from_array
+from torchish.autograd.dispatch import apply, check_inplace
+from torchish.autograd.modes import state
+from torchish.ops import TABLE, dtypes
+from torchish.program import from_numpy
+from torchish.tensor import Tensor, devices
+from torchish.tensor.mt19937 import MT19937
+
+
+class Generator:
+    """torch.Generator: a random stream of its own."""
+
+    def __init__(self, device="cpu"):
+        self.device = devices.device(device)
+        self._stream = MT19937()
+
+    def manual_seed(self, seed):
+        self._stream.manual_seed(int(seed))
+        return self
+
+    def seed(self):
+        return self._stream.seed()
+
+    def initial_seed(self):
+        return self._stream.initial_seed()
+
+    def get_state(self):
+        return from_array(np.asarray(self._stream.get_state()))
+
+    def set_state(self, new_state):
+        self._stream.set_state(new_state._numpy())
+        return self
+
+
+default_generator = Generator()
+
+
+def _stream(generator):
+    return (default_generator if generator is None else generator)._stream
+
+
+def manual_seed(seed):
+    """Seed the global stream; returns its Generator."""
+    return default_generator.manual_seed(seed)
+
+
+def seed():
+    return default_generator.seed()
+
+
+def initial_seed():
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    default_generator.set_state(new_state)
+
+
+def _made(array, shape, d, requires_grad=False, device=None, out=None):
+    return _into(out, finish(from_array(np.asarray(array).astype(d.np, copy=False).reshape(shape)), requires_grad, device))
+
+
+def _float_factory(method):
+    def factory(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+        if "size" in kw:
+            size = (kw["size"],)
+        shape, d = _size(size), _dtype(dtype)
+        return _made(getattr(_stream(generator), method)(math.prod(shape), d.np), shape, d, requires_grad, device, out)
+    return factory
+
+
+rand, randn = _float_factory("uniform"), _float_factory("normal")
+
+
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """Integers in [low, high); `randint(high, size)` starts at 0."""
+    if size is None:
+        low, high, size = 0, low, high
+    if high is None:
+        low, high = 0, low
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    d = dtypes.int64 if dtype is None else dtype
+    shape = _size((size,))
+    return _made(_stream(generator).random_from_to(math.prod(shape), d.np, int(low), int(high)), shape, d, requires_grad, device, out)
+
+
+def randperm(n, *, generator=None, out=None, dtype=dtypes.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A random permutation of 0 … n-1."""
+    return _made(_stream(generator).randperm(int(n)), (int(n),), dtype, requires_grad, device, out)
+
+
+def _like(fn):
+    def factory(input, *args, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, **kw):
+        return fn(*args, tuple(input._aval.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, **kw)
+    return factory
+
+
+rand_like, randn_like = _like(rand), _like(randn)
+
+
+def randint_like(input, low=0, high=None, *, dtype=None, **kw):
+    if high is None:
+        low, high = 0, low
+    return randint(low, high, tuple(input._aval.shape), dtype=dtype or input.dtype, **kw)
+
+
+def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad=False, layout=None):
+    """Normal numbers with given means and deviations (numbers or tensors)."""
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        shape, d = _size((size,)), _dtype(dtype)
+        return _made(_stream(generator).normal(math.prod(shape), d.np, float(mean), float(std)), shape, d, requires_grad, device, out)
+    like = mean if isinstance(mean, Tensor) else std
+    shape = np.broadcast_shapes(*[x._aval.shape for x in (mean, std) if isinstance(x, Tensor)])
+    if isinstance(std, Tensor) and std.numel() and bool((std < 0).any()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    z = _made(_stream(generator).normal(math.prod(shape), like.dtype.np), shape, like.dtype)
+    return _into(out, z * std + mean)
+
+
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """0/1 draws with the probabilities `input` (or `p` everywhere)."""
+    if p is not None:
+        return _made(_stream(generator).bernoulli(float(p), input.numel(), input.dtype.np), input._aval.shape, input.dtype, out=out)
+    a = input._numpy()
+    if a.size and not ((a >= 0) & (a <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
+                           "please report an enhancement request to PyTorch.)")
+    return _made(_stream(generator).bernoulli(a.reshape(-1)), a.shape, input.dtype, out=out)
+
+
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Indices drawn by the rows' weights."""
+    return _into(out, from_array(np.asarray(_stream(generator).multinomial(input._numpy(), num_samples, replacement), "int64")))
+
+
+def poisson(input, generator=None):
+    """Poisson draws (not PyTorch's stream; the distribution is the same)."""
+    rng = np.random.default_rng(int(_stream(generator).random_from_to(1, np.dtype("int64"), 0, 2**31)[0]))
+    return from_array(rng.poisson(input._numpy()).astype(input.dtype.np))
+
+
+def _fill(self, array):
+    check_inplace(self, self.requires_grad)
+    if self.requires_grad and state.grad:
+        from torchish.api.overloads import copy_
+        return copy_(self, from_array(np.asarray(array).astype(self.dtype.np).reshape(self._aval.shape)))
+    self._write(from_numpy(np.asarray(array).astype(self.dtype.np, copy=False).reshape(self._aval.shape)))
+    return self
+
+
+def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kw):
+    from_ = kw.get("from", from_)
+    if from_ > to:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
+    return _fill(self, _stream(generator).uniform(self.numel(), self.dtype.np, float(from_), float(to)))
+
+
+def normal_(self, mean=0.0, std=1.0, *, generator=None):
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return _fill(self, _stream(generator).normal(self.numel(), self.dtype.np, float(mean), float(std), self.is_contiguous()))
+
+
+def bernoulli_(self, p=0.5, *, generator=None):
+    if isinstance(p, Tensor):
+        return _fill(self, _stream(generator).bernoulli(np.broadcast_to(p._numpy(), self._aval.shape).reshape(-1)))
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return _fill(self, _stream(generator).bernoulli(float(p), self.numel(), self.dtype.np))
+
+
+def random_(self, from_=None, to=None, *, generator=None, **kw):
+    from_ = kw.get("from", from_)
+    if from_ is None and to is None:
+        return _fill(self, _stream(generator).random_(self.numel(), self.dtype.np))
+    if to is None:
+        from_, to = 0, from_
+    return _fill(self, _stream(generator).random_from_to(self.numel(), self.dtype.np, int(from_), int(to)))
+
+
+def _sampled(name, *defaults):
+    def method(self, *args, generator=None, **kw):
+        values = list(args) + list(kw.values()) + list(defaults[len(args) + len(kw):])
+        return _fill(self, getattr(_stream(generator), name)(self.numel(), self.dtype.np, *map(float, values)))
+    method.__name__ = name + "_"
+    return method
+
+
+exponential_, cauchy_ = _sampled("exponential", 1.0), _sampled("cauchy", 0.0, 1.0)
+log_normal_, geometric_ = _sampled("log_normal", 1.0, 2.0), _sampled("geometric")
+
+
+class fork_rng:
+    """Restore the global stream on leaving the block."""
+
+    def __init__(self, devices=None, enabled=True, **kw):
+        self.enabled = enabled
+
+    def __enter__(self):
+        self.saved = get_rng_state()
+
+    def __exit__(self, *exc):
+        if self.enabled:
+            set_rng_state(self.saved)
+
+
+def dropout_mask(input, p):
+    """What PyTorch's CPU dropout multiplies with: kept entries are 1 / (1 - p)."""
+    shape = input._aval.shape
+    keep = _stream(None).bernoulli(1 - p, math.prod(shape), input.dtype.np).reshape(shape)
+    return apply(TABLE["div"], (from_array(np.asarray(keep).astype(input.dtype.np)), 1 - p), (None,))
+
+
+TORCH = {f: globals()[f] for f in ("Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state",
+                                   "set_rng_state", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
+                                   "normal", "bernoulli", "multinomial", "poisson")}
+METHODS = {f: globals()[f] for f in ("uniform_", "normal_", "bernoulli_", "random_", "exponential_", "cauchy_", "log_normal_",
+                                     "geometric_", "multinomial", "bernoulli")}
