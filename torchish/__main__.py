@@ -5,6 +5,7 @@ import os
 import runpy
 import sys
 import types
+from functools import partial
 
 from torchish.dropin import install
 
@@ -31,7 +32,6 @@ def _search_first(folder):
 
 
 def _run_command(source):
-    sys.argv[:1] = ["-c"]
     _search_first("")
     exec(compile(source, "<string>", "exec"), _main_module())
 
@@ -67,15 +67,17 @@ def main(arguments):
             print(USAGE)
             return 0
         case ["-c", source, *rest]:
-            program = lambda: _run_command(source)  # noqa: E731
+            program = partial(_run_command, source)
+            sys.argv[:] = ["-c", *rest]
         case ["-m", name, *rest]:
-            program = lambda: runpy.run_module(name, run_name="__main__", alter_sys=True)  # noqa: E731
-        case [path, *rest] if not path.startswith("-"):
-            program = lambda: _run_script(path)  # noqa: E731
+            program = partial(runpy.run_module, name, run_name="__main__", alter_sys=True)
+            sys.argv[:] = [name, *rest]
+        case [path, *_] if not path.startswith("-"):
+            program = partial(_run_script, path)
+            sys.argv[:] = arguments
         case _:
             return _complain(USAGE)
     install()
-    sys.argv[:] = [arguments[0] if not arguments[0].startswith("-") else arguments[1], *rest]
     try:
         program()
     except Exception as error:
@@ -84,6 +86,8 @@ def main(arguments):
         while traceback is not None and _is_ours(traceback):
             traceback = traceback.tb_next
         error.__traceback__ = traceback
+        if isinstance(error, ImportError) and (error.name or "").startswith("torch"):
+            error.add_note("torch is torchish here, which lacks this name; the known gaps are in docs/deviations.md.")
         sys.excepthook(type(error), error, traceback)
         return 1
     return 0

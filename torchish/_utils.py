@@ -124,7 +124,7 @@ def reduce_tensor(tensor):
         _rebuild_from_type_v2, (call[0], type(tensor), call[1], state))
 
 
-# -- names --------------------------------------------------------------------------------------------------------------
+# -- names ------------------------------------------------------------------------------------------------------------
 
 def torch_name(obj):
     """(module, name) of one of our objects in PyTorch: the outermost package that shows it. None for other objects."""

@@ -11,7 +11,6 @@ from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from torchish._utils import REBUILD, STORAGE_TYPES, is_torch, resolve
 from torchish.ops import dtypes
 
-
 _safe = []
 _BLOCKED = ("sys", "os", "posix", "nt")
 

@@ -9,7 +9,6 @@ import sys
 import types
 
 VERSION = "2.13.0"
-HINT = "(torch is torchish here, which has no such module)"
 
 
 class _Distribution(importlib.metadata.Distribution):
@@ -34,6 +33,8 @@ class _TorchFinder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         module = _counterpart(fullname)
+        if module is None:
+            return None
         spec = importlib.machinery.ModuleSpec(fullname, self, is_package=hasattr(module, "__path__"))
         spec.loader_state = module, module.__spec__
         return spec
@@ -50,7 +51,7 @@ class _TorchFinder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
 
 
 def _counterpart(fullname):
-    """The torchish module that stands for `fullname`; by import, or as an attribute of its parent's counterpart."""
+    """The torchish module that stands for `fullname`, by import or as its parent's attribute; None if there is none."""
     name = "torchish" + fullname.removeprefix("torch")
     try:
         return importlib.import_module(name)
@@ -59,9 +60,7 @@ def _counterpart(fullname):
             raise
     parent, _, child = name.rpartition(".")
     module = getattr(importlib.import_module(parent), child, None)
-    if not isinstance(module, types.ModuleType):
-        raise ModuleNotFoundError(f"No module named {fullname!r} {HINT}", name=fullname)
-    return module
+    return module if isinstance(module, types.ModuleType) else None
 
 
 def install():

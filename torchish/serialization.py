@@ -1,6 +1,7 @@
 """torch.save and torch.load: PyTorch's files, readable and writable by both libraries."""
 
 import contextlib
+import copy
 import functools
 import io
 import os
@@ -14,7 +15,18 @@ import zipfile
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 
 import numpy as np
-from torchish._utils import LATE, STORAGE_TYPES, UNTYPED, Incoming, Outgoing, is_torch, reduce_tensor, resolve, torch_name
+
+from torchish._utils import (
+    LATE,
+    STORAGE_TYPES,
+    UNTYPED,
+    Incoming,
+    Outgoing,
+    is_torch,
+    reduce_tensor,
+    resolve,
+    torch_name,
+)
 from torchish._weights_only_unpickler import (
     WeightsUnpickler,
     add_safe_globals,
@@ -33,12 +45,12 @@ PROTOCOL_VERSION = 1001
 _ALIGNMENT = 64
 
 _UNSAFE = (
-    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. "
-    "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code "
-    "execution. Do it only if you got the file from a trusted source.")
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to "
+    "`True`. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in "
+    "arbitrary code execution. Do it only if you got the file from a trusted source.")
 
 
-# -- saving -------------------------------------------------------------------------------------------------------------
+# -- saving -----------------------------------------------------------------------------------------------------------
 
 class _TorchPickling:
     """Mixed into a Python pickler: tensors and names as PyTorch writes them."""
@@ -156,7 +168,7 @@ def _save_legacy(obj, file, name, pickle_module, protocol):
         file.write(flat.view(np.uint8).data)
 
 
-# -- loading ------------------------------------------------------------------------------------------------------------
+# -- loading ----------------------------------------------------------------------------------------------------------
 
 def _restorer(map_location):
     """Applies `map_location` to a storage that was read: a function, a dict of names, or one place for all."""
@@ -217,8 +229,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     forced = [os.environ.get(f"TORCH_FORCE_{name}_LOAD", "0").lower() in ("1", "y", "yes", "true")
               for name in ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY")]
     if all(forced):
-        raise RuntimeError("Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be "
-                           "set, but both were set.")
+        raise RuntimeError("Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should "
+                           "be set, but both were set.")
     if forced[0] or weights_only is None:
         weights_only = forced[0] or (pickle_module is None and not forced[1])
     if weights_only and pickle_module is not None:
@@ -257,18 +269,18 @@ def _opened(f):
     try:
         f.seek(f.tell())
     except (io.UnsupportedOperation, AttributeError) as error:
-        raise type(error)(f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into "
-                          "a buffer like io.BytesIO and try to load from it instead.") from None
+        raise type(error)(f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data "
+                          "into a buffer like io.BytesIO and try to load from it instead.") from None
     yield f
 
 
 def _advice(message):
     """PyTorch's words around a refusal of the restricted unpickler."""
     if "was not an allowed global by default." in message:
-        text = ("Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those "
-                f"steps only if you trust the source of the checkpoint\033[0m. \n\t(1) {_UNSAFE}\n\t(2) Alternatively, to "
-                "load with `weights_only=True` please check the recommended steps in the following error message.\n\t"
-                f"WeightsUnpickler error: {message}")
+        text = ("Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo "
+                f"those steps only if you trust the source of the checkpoint\033[0m. \n\t(1) {_UNSAFE}\n\t(2) "
+                "Alternatively, to load with `weights_only=True` please check the recommended steps in the "
+                f"following error message.\n\tWeightsUnpickler error: {message}")
     else:
         text = f"Weights only load failed. {_UNSAFE}\n"
         if not message.endswith("is blocked."):
@@ -285,10 +297,10 @@ def _open_zip(file):
         archive = zipfile.ZipFile(file)
     except zipfile.BadZipFile:
         raise RuntimeError(
-            "PytorchStreamReader failed reading zip archive: not a ZIP archive. This is an internal miniz error. If you "
-            "are seeing this error, there is a high likelihood that your checkpoint file is corrupted. This can happen "
-            "if the checkpoint was not saved properly, was transferred incorrectly, or the file was modified after "
-            "saving.") from None
+            "PytorchStreamReader failed reading zip archive: not a ZIP archive. This is an internal miniz error. If "
+            "you are seeing this error, there is a high likelihood that your checkpoint file is corrupted. This can "
+            "happen if the checkpoint was not saved properly, was transferred incorrectly, or the file was modified "
+            "after saving.") from None
     folder = archive.namelist()[0].split("/")[0] + "/"
     if folder + "constants.pkl" in archive.namelist():
         raise NotImplementedError("TorchScript archives; save the module's state_dict with torch.save instead")
@@ -339,7 +351,8 @@ class _Anything:
 
 class _Searching(pickle._Unpickler):
     def find_class(self, module, name):
-        return STORAGE_TYPES.get((module, name), _Anything)
+        # a copy: nothing in the file may change ours
+        return copy.copy(STORAGE_TYPES.get((module, name), _Anything))
 
 
 def _load_legacy(file, restore, pickle_module, pickle_load_args):
@@ -355,14 +368,16 @@ def _load_legacy(file, restore, pickle_module, pickle_load_args):
     # the numbers stand behind the pickle that needs them, so it is read twice
     start, found = file.tell(), {}
     search = _Searching(file, **pickle_load_args)
-    search.persistent_load = lambda pid: found.setdefault(pid[2], pid[1].dtype) if _text(pid[0]) == "storage" else _Anything
+    search.persistent_load = lambda pid: (
+        found.setdefault(pid[2], pid[1].dtype) if _text(pid[0]) == "storage" else _Anything)
     search.load()
     blocks = {}
     for key in unpickle(None):
         dtype = found[key]
         (numel,) = struct.unpack("<q", file.read(8))
         data = np.frombuffer(file.read(numel * dtype.itemsize), dtype.np)
-        blocks[key] = (data if about["little_endian"] == (sys.byteorder == "little") else data.byteswap()).view(np.uint8)
+        native = about["little_endian"] == (sys.byteorder == "little")
+        blocks[key] = (data if native else data.byteswap()).view(np.uint8)
     end, storages, shared = file.tell(), {}, {}
 
     def persistent(pid):

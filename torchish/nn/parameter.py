@@ -42,6 +42,8 @@ class Parameter(torch.Tensor, metaclass=_ParameterMeta):
     def __repr__(self, *, tensor_contents=None):
         return "Parameter containing:\n" + torch.Tensor.__repr__(self)
 
+    __str__ = __repr__
+
     def __reduce_ex__(self, proto):
         from torchish._utils import _rebuild_parameter
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())

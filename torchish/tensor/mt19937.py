@@ -372,7 +372,8 @@ class MT19937:
         if not np.all(np.any(p > 0, axis=-1)):
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         if racing:
-            # the largest p / exponential are a draw without replacement
+            # the largest p / exponential are a draw without replacement; equal ones (frequent in the 16-bit floats)
+            # come in order here, in the order of its sort in PyTorch
             race = self.exponential(p.size, p.dtype).reshape(p.shape)
             with np.errstate(over="ignore", divide="ignore"):
                 order = np.argsort(-(p / race), axis=-1, kind="stable")
@@ -382,5 +383,6 @@ class MT19937:
         cumulated /= cumulated[:, -1:]
         cumulated[:, -1] = 1
         u = self._unit64(len(rows) * num_samples).reshape(-1, num_samples)
-        out = np.stack([np.searchsorted(row, draws) for row, draws in zip(cumulated.astype(np.float64), u)])
+        rows = cumulated.astype(np.float64)
+        out = np.stack([np.searchsorted(row, draws) for row, draws in zip(rows, u, strict=True)])
         return out.reshape(*p.shape[:-1], num_samples)

@@ -124,7 +124,7 @@ class Calls:
         self._is_full_backward_hook = full
 
     def __call__(self, *args, **kwargs):
-        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks
+        if not (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks
                 or GlobalHooks.any_at_call()):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)

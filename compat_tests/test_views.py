@@ -1,0 +1,188 @@
+"""Indexing, views and shapes: values from plain Python lists, texts from PyTorch."""
+
+import numpy as np
+import pytest
+from checks import raises
+from hypothesis import given
+from hypothesis import strategies as st
+
+LENGTH = 7
+
+
+@given(st.slices(LENGTH).filter(lambda s: s.step is None or s.step > 0))
+def test_slices_read_as_lists_do(torch, s):
+    data = [float(i) for i in range(LENGTH)]
+    x = torch.tensor(data)
+    assert x[s].tolist() == data[s] and x[s]._is_view()
+
+
+@given(st.slices(LENGTH).filter(lambda s: s.step is None or s.step > 0))
+def test_slices_write_as_numpy_does(torch, s):
+    x, a = torch.zeros(LENGTH), np.zeros(LENGTH, dtype=np.float32)
+    x[s] = 1.0
+    a[s] = 1.0
+    assert x.tolist() == a.tolist()
+
+
+ROWS = st.one_of(
+    st.integers(-4, 3),
+    st.none(),
+    st.just(Ellipsis),
+    st.slices(4).filter(lambda s: s.step is None or s.step > 0),
+    st.lists(st.integers(-4, 3), min_size=1, max_size=3),
+)
+
+
+@given(ROWS)
+def test_one_index_of_every_kind(torch, index):
+    a = np.arange(20.0).reshape(4, 5)
+    x = torch.arange(20.0, dtype=torch.float64).reshape(4, 5)
+    assert x[index].tolist() == a[index].tolist()
+    assert tuple(x[index].shape) == a[index].shape
+
+
+MIXED = {
+    "int_slice": lambda new: (1, slice(1, 3)),
+    "column": lambda new: (slice(None), slice(0, 1)),
+    "ellipsis": lambda new: (Ellipsis, 2),
+    "none": lambda new: (slice(None), None, 1),
+    "two_tensors": lambda new: (new([0, 2]), new([1, 3])),
+    "tensor_slice": lambda new: (new([0, 2, 2]), slice(1, None, 2)),
+    "slice_tensor": lambda new: (slice(1, None), new([3, 0])),
+    "broadcast": lambda new: (new([[0], [2]]), new([1, 3])),
+    "mask": lambda new: new([True, False, True]),
+    "mask_int": lambda new: (new([True, False, True]), 1),
+}
+
+
+@pytest.mark.parametrize("make", MIXED.values(), ids=MIXED)
+def test_mixed_indices_read_and_write_as_numpy(torch, make):
+    a = np.arange(12.0).reshape(3, 4)
+    x = torch.from_numpy(a.copy())
+    assert x[make(torch.tensor)].tolist() == a[make(np.array)].tolist()
+    x[make(torch.tensor)] = -1.0
+    a[make(np.array)] = -1.0
+    assert x.tolist() == a.tolist()
+
+
+@pytest.mark.parametrize("make", MIXED.values(), ids=MIXED)
+def test_the_gradient_of_an_index_is_a_mask(torch, make):
+    a = np.zeros((3, 4))
+    np.add.at(a, make(np.array), 1.0)
+    x = torch.rand(3, 4, requires_grad=True)
+    x[make(torch.tensor)].sum().backward()
+    assert x.grad.tolist() == a.tolist()
+
+
+def test_repeated_indices(torch):
+    x = torch.zeros(3)
+    x[[0, 0, 1]] += 1
+    assert x.tolist() == [1.0, 1.0, 0.0]
+    i = torch.tensor([0, 0, 1])
+    x.zero_().index_put_((i,), torch.ones(3), accumulate=True)
+    assert x.tolist() == [2.0, 1.0, 0.0]
+    assert torch.zeros(3).index_add_(0, i, torch.ones(3)).tolist() == [2.0, 1.0, 0.0]
+    assert torch.zeros(3).scatter_add_(0, i, torch.ones(3)).tolist() == [2.0, 1.0, 0.0]
+
+
+def test_writes_cast_and_broadcast(torch):
+    n = torch.zeros(2, 3, dtype=torch.long)
+    n[0] = torch.tensor([2.9, -2.9, 1.0])
+    n[:, 2] = torch.tensor([[7]])
+    assert n.tolist() == [[2, -2, 7], [0, 0, 7]]
+
+
+BAD_INDEX = {
+    "range": (IndexError, lambda t: t.ones(3)[3], "index 3 is out of bounds for dimension 0 with size 3"),
+    "many": (IndexError, lambda t: t.ones(3, 2)[0, 0, 0], "too many indices for tensor of dimension 2"),
+    "mask": (
+        IndexError,
+        lambda t: t.ones(5)[t.tensor([True, False])],
+        "The shape of the mask [2] at index 0 does not match the shape of the indexed tensor [5] at index 0",
+    ),
+    "step": (ValueError, lambda t: t.ones(3)[::-1], "step must be greater than zero"),
+    "float": (IndexError, lambda t: t.ones(3)[t.tensor([0.5])], "tensors used as indices must be long, int, byte or bool tensors"),
+    "scalar": (IndexError, lambda t: t.tensor(1.0)[0], "invalid index of a 0-dim tensor. Use `tensor.item()` in Python"),
+    "value": (
+        RuntimeError,
+        lambda t: t.ones(3).__setitem__([0, 1, 2], t.ones(2)),
+        "shape mismatch: value tensor of shape [2] cannot be broadcast to indexing result of shape [3]",
+    ),
+}
+BAD_SHAPE = {
+    "add": (RuntimeError, lambda t: t.ones(3) + t.ones(4), "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 0"),
+    "mm": (RuntimeError, lambda t: t.ones(2, 3) @ t.ones(2, 3), "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
+    "view": (RuntimeError, lambda t: t.ones(6).view(4), "shape '[4]' is invalid for input of size 6"),
+    "infer": (RuntimeError, lambda t: t.ones(6).view(-1, -1), "only one dimension can be inferred"),
+    "dim": (IndexError, lambda t: t.ones(2, 2).sum(2), "Dimension out of range (expected to be in range of [-2, 1], but got 2)"),
+    "stack": (RuntimeError, lambda t: t.stack([t.ones(2), t.ones(3)]), "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1"),
+    "cat": (
+        RuntimeError,
+        lambda t: t.cat([t.ones(2, 3), t.ones(2, 4)]),
+        "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 4 for tensor number 1 in the list.",
+    ),
+    "nothing": (ValueError, lambda t: t.cat([]), "torch.cat(): expected a non-empty list of Tensors"),
+    "expand": (
+        RuntimeError,
+        lambda t: t.ones(2).expand(3),
+        "The expanded size of the tensor (3) must match the existing size (2) at non-singleton dimension 0.  Target sizes: [3].  Tensor sizes: [2]",
+    ),
+    "dtype": (RuntimeError, lambda t: t.ones(2, 2) @ t.ones(2, 2).double(), "expected m1 and m2 to have the same dtype, but got: float != double"),
+    "type": (TypeError, lambda t: t.relu([1.0]), "relu(): argument 'input' (position 1) must be Tensor, not list"),
+    "attribute": (AttributeError, lambda t: t.ones(1).nothing_like_it, "'Tensor' object has no attribute 'nothing_like_it'"),
+}
+
+
+@pytest.mark.parametrize(("kind", "call", "text"), BAD_INDEX.values(), ids=BAD_INDEX)
+def test_bad_indices(torch, kind, call, text):
+    with raises(kind, text):
+        call(torch)
+
+
+@pytest.mark.parametrize(("kind", "call", "text"), BAD_SHAPE.values(), ids=BAD_SHAPE)
+def test_bad_shapes_raise_at_the_call(torch, kind, call, text):
+    with raises(kind, text):
+        call(torch)
+
+
+ALIAS = {
+    "view": lambda x: x.view(12), "t": lambda x: x.t(), "slice": lambda x: x[1:], "expand": lambda x: x.expand(2, 3, 4),
+    "detach": lambda x: x.detach(), "data": lambda x: x.data, "chunk": lambda x: x.chunk(2)[0], "narrow": lambda x: x.narrow(0, 0, 2),
+    "diagonal": lambda x: x.diagonal(), "reshape": lambda x: x.reshape(2, 6), "unsqueeze": lambda x: x.unsqueeze(1),
+    "flatten": lambda x: x.flatten(), "unbind": lambda x: x.unbind(0)[0], "permute": lambda x: x.permute(1, 0),
+}  # fmt: skip
+COPY = {
+    "clone": lambda x: x.clone(), "mask": lambda x: x[x >= 0], "list": lambda x: x[[0, 1]], "flip": lambda x: x.flip(0),
+    "repeat": lambda x: x.repeat(2, 1), "roll": lambda x: x.roll(1), "t_reshape": lambda x: x.t().reshape(-1),
+    "double": lambda x: x.double(), "triu": lambda x: x.triu(),
+    "result": lambda x: x + 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", ALIAS.values(), ids=ALIAS)
+def test_aliases_see_writes(torch, make):
+    x = torch.ones(3, 4)
+    alias = make(x)
+    x.fill_(5)
+    assert set(alias.reshape(-1).tolist()) == {5.0}
+    alias[0] = 6
+    assert 6.0 in x.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize("make", COPY.values(), ids=COPY)
+def test_copies_do_not(torch, make):
+    x = torch.ones(3, 4)
+    copy = make(x)
+    x.fill_(5)
+    assert 5.0 not in copy.reshape(-1).tolist()
+
+
+@given(st.permutations(range(4)), st.lists(st.integers(1, 3), min_size=4, max_size=4))
+def test_permuted_strides(torch, order, shape):
+    x = torch.zeros(shape).permute(order)
+    a = np.zeros(shape, dtype=np.float32).transpose(order)
+    assert tuple(x.shape) == a.shape
+    assert [s * 4 for s, n in zip(x.stride(), x.shape, strict=True) if n > 1] == [
+        s for s, n in zip(a.strides, a.shape, strict=True) if n > 1
+    ]
+    assert x.is_contiguous() == a.flags["C_CONTIGUOUS"]

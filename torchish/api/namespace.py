@@ -1,0 +1,95 @@
+"""torch's own top-level names, gathered from their homes."""
+
+import math
+import threading
+
+from torchish import program
+from torchish.api import bind, creation, indexing, overloads, random, viewing
+from torchish.autograd import gradients
+from torchish.ops import dtypes
+from torchish.tensor import Tensor
+
+
+def set_default_dtype(d):
+    """The floating-point dtype of factories and of integer division."""
+    if not isinstance(d, dtypes.dtype):
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    dtypes.set_default(d)
+    program.use_table(d.name)
+
+
+def get_default_dtype():
+    return dtypes.get_default()
+
+
+def set_default_tensor_type(t):
+    """Old spelling of set_default_dtype."""
+    names = {"torch.FloatTensor": dtypes.float32, "torch.DoubleTensor": dtypes.float64, "torch.HalfTensor": dtypes.float16}
+    set_default_dtype(names[t] if isinstance(t, str) else t.dtype)
+
+
+def set_warn_always(b):
+    """Repeat warnings that PyTorch gives once a process."""
+    gradients.warn_always = bool(b)
+
+
+def is_warn_always_enabled():
+    return gradients.warn_always
+
+
+def get_num_threads():
+    return max(1, threading.active_count())
+
+
+def set_num_threads(n):
+    """Accepted; XLA sizes its own thread pool."""
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Accepted; torchish computes deterministically on CPU."""
+
+
+def compile(model=None, **kw):
+    """The function or module itself: its programs are compiled by XLA anyway."""
+    return (lambda f: f) if model is None else model
+
+
+def typename(obj):
+    if isinstance(obj, Tensor):
+        return obj.type()
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+class _LegacyMeta(type):
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, Tensor) and obj.dtype is cls.dtype
+
+    def __call__(cls, *args):
+        if len(args) == 1 and isinstance(args[0], (list, tuple)) or args and hasattr(args[0], "dtype"):
+            return creation.tensor(args[0], dtype=cls.dtype)
+        return creation.empty(*args, dtype=cls.dtype)
+
+
+def _legacy(d):
+    return _LegacyMeta(d.legacy + "Tensor", (), {"dtype": d, "__module__": "torch"})
+
+
+NAMESPACE = dict(bind.torch)
+NAMESPACE.update(viewing.TORCH)
+NAMESPACE.update(overloads.TORCH)
+NAMESPACE.update(random.TORCH)
+NAMESPACE.update({d.name: d for d in dtypes.ALL}, **dtypes.ALIASES)
+NAMESPACE.update({d.legacy + "Tensor": _legacy(d) for d in dtypes.ALL})
+NAMESPACE.update({n: getattr(creation, n) for n in (
+    "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "empty_strided", "arange", "range",
+    "linspace", "logspace", "eye", "tril_indices", "triu_indices", "tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy",
+    "from_jax")})
+NAMESPACE.update(creation.windows)
+NAMESPACE.update(complex=creation.complex_, masked_select=indexing.masked_select, nonzero=indexing.nonzero,
+                 index_put=indexing.index_put, return_types=bind.return_types)
+NAMESPACE.update({f.__name__: f for f in (
+    set_default_dtype, get_default_dtype, set_default_tensor_type, set_warn_always, is_warn_always_enabled, get_num_threads,
+    set_num_threads, use_deterministic_algorithms, compile, typename)})
+NAMESPACE.update(pi=math.pi, e=math.e, inf=math.inf, nan=math.nan, newaxis=None, Tensor=Tensor)

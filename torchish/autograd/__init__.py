@@ -1,0 +1,22 @@
+"""torch.autograd, floor 4: graph, engine, grad modes, hooks, custom functions. Knows ops, not how values are computed."""
+
+from torchish.autograd import slots as _slots  # noqa: F401  attaches the autograd attributes to Tensor
+from torchish.autograd import function, graph, hooks
+from torchish.autograd.anomaly import detect_anomaly, set_detect_anomaly
+from torchish.autograd.function import Function
+from torchish.autograd.gradients import backward, grad
+from torchish.autograd.graph import Node
+from torchish.autograd.modes import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
+                                     set_grad_enabled)
+from torchish.tensor import Tensor
+
+
+def Variable(data, requires_grad=False, volatile=None):
+    """The tensor itself, as since PyTorch 0.4."""
+    if requires_grad:
+        data = data.detach().requires_grad_()
+    return data
+
+
+__all__ = ["Function", "Node", "Tensor", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "grad", "graph", "hooks",
+           "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled"]

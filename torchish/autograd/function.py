@@ -1,0 +1,272 @@
+"""Custom autograd.Function."""
+
+import functools
+
+from torchish.autograd import where
+from torchish.autograd.graph import FREED, Node, Saved, edge_of, node_class, second_time
+from torchish.autograd.modes import no_grad, state
+from torchish.tensor import Tensor
+
+DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
+
+
+class FunctionCtx:
+    """What forward leaves for backward."""
+
+    def _init(self):
+        self._to_save = None
+        self._non_differentiable = ()
+        self._dirty = ()
+        self._materialize = True
+        self._needs = ()
+
+    def save_for_backward(self, *tensors):
+        """Tensors for backward: version-checked, freed with the graph."""
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        """Tensors for jvp."""
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args):
+        """Inputs that forward changed in place."""
+        self._dirty = args
+
+    def mark_non_differentiable(self, *args):
+        """Outputs that get no gradient."""
+        self._non_differentiable = args
+
+    def set_materialize_grads(self, value):
+        """Whether missing gradients come as zeros (the default) or None."""
+        self._materialize = value
+
+    @property
+    def needs_input_grad(self):
+        return self._needs
+
+    @property
+    def saved_tensors(self):
+        return self._open()
+
+    saved_variables = saved_tensors
+
+
+class BackwardCFunction(Node, FunctionCtx):
+    """The node of a custom Function, which is the ctx as well."""
+
+    __slots__ = ("__dict__",)
+
+    def __init__(self, function, needs):
+        Node.__init__(self, (), ())
+        self._init()
+        self._function, self._needs, self._saved = function, needs, ()
+
+    def _open(self):
+        if self._saved is FREED:
+            raise RuntimeError(second_time(self))
+        if not self._saved and self._to_save is not None and not hasattr(self, "_closed"):
+            return tuple(self._to_save)
+        return tuple(None if s is None else s.open(self) if s.__class__ is Saved else s for s in self._saved)
+
+    def _close(self, outputs):
+        """Turn the tensors given to save_for_backward into saved ones."""
+        self._closed = True
+        if self._to_save is None:
+            return
+        saved = []
+        for t in self._to_save:
+            if t is None:
+                saved.append(None)
+                continue
+            if not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {len(saved)} is of type "
+                                f"{type(t).__name__}")
+            k = next((i for i, o in enumerate(outputs) if o is t), None)
+            s = Saved(t, k is not None)
+            if k is not None:
+                s.nr = k
+            saved.append(s)
+        self._saved, self._to_save = tuple(saved), None
+
+    def release(self):
+        if self._saved:
+            self._saved = FREED
+
+    def run(self, cts):
+        if self._saved is FREED:
+            raise RuntimeError(second_time(self))
+        grads = []
+        for i, ct in enumerate(cts):
+            if ct is None and self._materialize:
+                from torchish.api.creation import filled
+                from torchish.ops import dtypes
+                ct = filled(self.outs[i].shape, 0, dtypes.FROM_NP[self.outs[i].dtype])
+            grads.append(ct)
+        cls = self._function
+        fn = cls.backward if cls.backward is not Function.backward else cls.vjp
+        out = fn(self, *grads)
+        out = list(out) if isinstance(out, (tuple, list)) else [out]
+        return self._checked(out)
+
+    def _checked(self, out):
+        name = self.name()
+        n = len(self.edges)
+        while len(out) > n and out[-1] is None:
+            out.pop()
+        if len(out) != n:
+            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {n}, got {len(out)})")
+        for i, (g, aval) in enumerate(zip(out, self._in_avals)):
+            if g is None or self.edges[i] is None:
+                out[i] = None
+                continue
+            if not isinstance(g, Tensor):
+                raise TypeError(f"expected Variable or None (got {type(g).__name__})" if g is not None else "")
+            if g._aval.shape != aval.shape:
+                out[i] = _reduce(g, aval.shape, name, i)
+        return out
+
+
+def _reduce(g, shape, name, i):
+    """A gradient that the input's shape expands to is summed; any other shape is refused."""
+    s = g._aval.shape
+    pad = len(s) - len(shape)
+    if pad < 0 or any(b != a and b != 1 for a, b in zip(s[pad:], shape)):
+        raise RuntimeError(f"Function {name} returned an invalid gradient at index {i} - got {list(s)} but expected shape compatible "
+                           f"with {list(shape)}")
+    dims = tuple(range(pad)) + tuple(k + pad for k, (a, b) in enumerate(zip(s[pad:], shape)) if a != b)
+    return g.sum(dims).reshape(shape)
+
+
+class FunctionMeta(type):
+    def __init__(cls, name, bases, attrs):
+        super().__init__(name, bases, attrs)
+        cls._node_class = node_class(name + "Backward", BackwardCFunction)
+
+
+class Function(FunctionCtx, metaclass=FunctionMeta):
+    """Base of custom operations: static `forward`, `backward` (or `vjp`), optionally `setup_context`, `jvp`, `vmap`."""
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args, **kwargs):
+        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+                           "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+                           "version of PyTorch.")
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it "
+                                  "with backward mode AD.")
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+                                  "generate_vmap_rule=True.")
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Run forward and record this Function's node."""
+        if not hasattr(cls, "_node_class"):
+            cls._node_class = node_class(cls.__name__ + "Backward", BackwardCFunction)
+        needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        ctx = cls._node_class(cls, needs)
+        separate = cls.setup_context is not Function.setup_context
+        with no_grad():
+            if separate:
+                outputs = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, outputs)
+            else:
+                outputs = cls.forward(ctx, *args, **kwargs)
+        return _finish(ctx, args, outputs, state.grad and any(needs))
+
+
+def _finish(ctx, args, outputs, tracked):
+    single = not isinstance(outputs, tuple)
+    outs = [outputs] if single else list(outputs)
+    for t in ctx._dirty:
+        if not any(o is t for o in outs):
+            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                               "modified inplace must all be outputs of the Function.")
+    inputs = [a for a in args if isinstance(a, Tensor)]
+    edges = tuple(edge_of(a) if isinstance(a, Tensor) else None for a in args) if tracked else ()
+    for k, o in enumerate(outs):
+        if not isinstance(o, Tensor):
+            continue
+        dirty = any(o is t for t in ctx._dirty)
+        if dirty:
+            if tracked and o.requires_grad and o.is_leaf:
+                raise RuntimeError(DIRTY_LEAF)
+            if tracked and o._meta is not None and o._meta.base.is_leaf and o._meta.base.requires_grad:
+                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        elif any(o is i for i in inputs):
+            # an input returned unmodified: a new object with the Function's node
+            fresh = Tensor._wrap(o._storage, o._aval, o._view)
+            fresh._counter, fresh._device = o._counter, o._device
+            outs[k] = fresh
+    if tracked:
+        ctx.edges = edges
+        ctx._in_avals = [a._aval if isinstance(a, Tensor) else None for a in args]
+        ctx.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
+        ctx.place = where.here()
+        plain = ctx._non_differentiable
+        if any(o is not None and isinstance(o, Tensor) for o in outs):
+            ctx._close(outs)
+        for k, o in enumerate(outs):
+            if not isinstance(o, Tensor) or o._aval.dtype.kind not in "fcV" or any(o is p for p in plain):
+                continue
+            if any(o is t for t in ctx._dirty):
+                from torchish.autograd.dispatch import rebase
+                if o._meta is None:
+                    rebase(o, ctx, True)
+                    o._nr = k
+                else:
+                    raise NotImplementedError("torchish: mark_dirty on a view is not supported; clone the view first")
+            else:
+                o._fn, o._nr, o._req, o._meta = ctx, k, False, None
+    return outs[0] if single else tuple(outs)
+
+
+def once_differentiable(fn):
+    """Mark a backward that can't be differentiated itself."""
+    @functools.wraps(fn)
+    def wrapper(ctx, *args):
+        with no_grad():
+            outputs = fn(ctx, *args)
+        if not state.grad or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return outputs
+        single = not isinstance(outputs, tuple)
+        outs = (outputs,) if single else outputs
+
+        class Error(Function):
+            @staticmethod
+            def forward(ctx, *xs):
+                return tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in xs[:len(outs)])
+
+            @staticmethod
+            def backward(ctx, *grads):
+                raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        anchored = Error.apply(*outs, *[a for a in args if isinstance(a, Tensor)])
+        return anchored[0] if single else tuple(anchored)
+    return wrapper
+
+
+class InplaceFunction(Function):
+    """Kept for old code: a Function."""
+
+
+class NestedIOFunction(Function):
+    """Kept for old code: a Function."""

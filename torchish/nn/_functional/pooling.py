@@ -1,0 +1,161 @@
+"""Pooling and resampling."""
+
+import warnings
+
+import torchish as torch
+from torchish.api.bind import functional as _rows
+
+
+def _tuple(x, n):
+    return (x,) * n if isinstance(x, int) else tuple(x)
+
+
+def _pools(n):
+    """The pooling functions over the last `n` dimensions."""
+    row, adaptive = _rows[f"max_pool{n}d"], _rows[f"adaptive_max_pool{n}d"]
+
+    def max_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        """The largest element of each window."""
+        return row(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices=return_indices)
+
+    def max_pool_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        """The largest element of each window and where it was."""
+        return row(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices=True)
+
+    def adaptive_max_pool(input, output_size, return_indices=False):
+        """Maxima over windows chosen for an output size."""
+        return adaptive(input, output_size, return_indices=return_indices)
+
+    def adaptive_max_pool_with_indices(input, output_size, return_indices=False):
+        """Maxima over windows chosen for an output size, and where they were."""
+        return adaptive(input, output_size, return_indices=True)
+
+    def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        """Put maxima back where they were, zeros elsewhere."""
+        kernel, pad = _tuple(kernel_size, n), _tuple(padding, n)
+        step = kernel if stride in (None, ()) else _tuple(stride, n)
+        size = _unpooled(input, kernel, step, pad, output_size)
+        return _rows[f"max_unpool{n}d"](input, indices, kernel, step, pad, output_size=size)
+
+    def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        """The p-norm of each window."""
+        return _lp_pool(n, input, norm_type, kernel_size, stride, ceil_mode)
+
+    made = {}
+    for fn, name in ((max_pool, f"max_pool{n}d"), (max_pool_with_indices, f"max_pool{n}d_with_indices"),
+                     (adaptive_max_pool, f"adaptive_max_pool{n}d"),
+                     (adaptive_max_pool_with_indices, f"adaptive_max_pool{n}d_with_indices"),
+                     (max_unpool, f"max_unpool{n}d"), (lp_pool, f"lp_pool{n}d")):
+        fn.__name__ = fn.__qualname__ = name
+        made[name] = fn
+    return made
+
+
+def _unpooled(input, kernel, stride, padding, wanted):
+    """The spatial size of the result, checked against the one that is asked for."""
+    n = len(kernel)
+    default = [(input.size(d - n) - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)]
+    if wanted is None:
+        return default
+    if len(wanted) == n + 2:
+        wanted = wanted[2:]
+    if len(wanted) != n:
+        raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of "
+                         f"'{len(wanted)}'")
+    for d in range(n):
+        low, high = default[d] - stride[d], default[d] + stride[d]
+        if not low < wanted[d] < high:
+            raise ValueError(f'invalid output_size "{wanted}" (dim {d} must be between {low} and {high})')
+    return wanted
+
+
+def _lp_pool(n, input, norm_type, kernel_size, stride, ceil_mode):
+    if norm_type == float("inf"):
+        return _rows[f"max_pool{n}d"](input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+    if norm_type == -float("inf"):
+        return -_rows[f"max_pool{n}d"](-input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+    mean = _rows[f"avg_pool{n}d"](input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    count = 1
+    for k in _tuple(kernel_size, n):
+        count *= k
+    return (torch.sign(mean) * torch.relu(mean.abs())).mul(count).pow(1.0 / norm_type)
+
+
+for _n in (1, 2, 3):
+    globals().update(_pools(_n))
+
+
+def _fractional(n, input, kernel_size, output_size, output_ratio, return_indices, samples):
+    """Max pooling over windows whose starts are spread by a random offset per sample and channel."""
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
+    x = input if input.dim() == n + 2 else input.unsqueeze(0)
+    sizes = x.shape[2:]
+    if output_size is None:
+        ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
+        output_size = [int(s * r) for s, r in zip(sizes, ratio)]
+    out, kernel = _tuple(output_size, n), _tuple(kernel_size, n)
+    if samples is None:
+        samples = torch.rand(x.size(0), x.size(1), n, dtype=x.dtype, device=x.device)
+    flat = torch.zeros((), dtype=torch.int64)
+    for d in range(n):
+        # in two dimensions PyTorch takes the first column for the width
+        u = samples[:x.size(0), :x.size(1), 1 - d if n == 2 else d].unsqueeze(-1)
+        alpha = (sizes[d] - kernel[d]) / (out[d] - 1) if out[d] > 1 else 0.0
+        i = torch.arange(out[d] - 1, dtype=x.dtype)
+        starts = ((i + u) * alpha).to(torch.int64) - (u * alpha).to(torch.int64)
+        last = torch.full(starts.shape[:-1] + (1,), sizes[d] - kernel[d], dtype=torch.int64)
+        at = torch.cat([starts, last], -1).unsqueeze(-1) + torch.arange(kernel[d])
+        shape = [x.size(0), x.size(1)] + [1] * (2 * n)
+        shape[2 + d], shape[2 + n + d] = out[d], kernel[d]
+        flat = flat * sizes[d] + at.reshape(shape)
+    flat = flat.reshape(x.size(0), x.size(1), *out, -1)
+    windows = x.flatten(2).gather(2, flat.flatten(2)).reshape(flat.shape)
+    values, best = windows.max(-1)
+    where = flat.gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    if input.dim() == n + 1:
+        values, where = values.squeeze(0), where.squeeze(0)
+    return (values, where) if return_indices else values
+
+
+def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+    """Max pooling over pseudo-random windows."""
+    return _fractional(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
+                                       _random_samples=None):
+    """Max pooling over pseudo-random windows, and where the maxima were."""
+    return _fractional(2, input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+    """Max pooling over pseudo-random windows."""
+    return _fractional(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
+                                       _random_samples=None):
+    """Max pooling over pseudo-random windows, and where the maxima were."""
+    return _fractional(3, input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The old name of `interpolate`."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return _rows["interpolate"](input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """The old name of `interpolate` with mode "nearest"."""
+    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return _rows["interpolate"](input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """The old name of `interpolate` with mode "bilinear" and aligned corners."""
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return _rows["interpolate"](input, size, scale_factor, "bilinear", True)
+
+
+__all__ = [name for name in globals() if not name.startswith("_") and ("pool" in name or "upsample" in name)]

@@ -1,0 +1,34 @@
+"""Adadelta."""
+
+import torchish as torch
+from torchish.optim.optimizer import PerParameter, advance, check, check_lr, plain_lr, step_tensor
+
+
+class Adadelta(PerParameter):
+    """Steps scaled by running averages of squared steps and squared gradients."""
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
+                 differentiable=False):
+        check_lr(lr)
+        check("rho", rho, 0.0 <= rho <= 1.0)
+        if not 0.0 <= eps:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        check("weight_decay", weight_decay, weight_decay >= 0.0)
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+                                  "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
+
+    def _init_state(self, p, state, group):
+        state["step"] = step_tensor()
+        state["square_avg"] = torch.zeros_like(p)
+        state["acc_delta"] = torch.zeros_like(p)
+
+    def _update(self, p, grad, state, group):
+        advance(state)
+        rho, eps = group["rho"], group["eps"]
+        square_avg, acc_delta = state["square_avg"], state["acc_delta"]
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        delta = acc_delta.add(eps).sqrt().div(square_avg.add(eps).sqrt()).mul(grad)
+        acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        p.add_(delta, alpha=-plain_lr(group))

@@ -1,0 +1,377 @@
+"""Optimizer: the base class, and the loop over parameters that most optimizers share."""
+
+import functools
+from collections import OrderedDict, defaultdict
+from copy import deepcopy
+from itertools import chain
+import warnings
+
+import torchish as torch
+from torchish import program
+from torchish.autograd.hooks import RemovableHandle
+from torchish.nn.modules._names import typename
+
+_global_pre_hooks, _global_post_hooks = OrderedDict(), OrderedDict()
+
+
+def _add(hooks, hook, prepend=False):
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Before every optimizer's step: `hook(optimizer, args, kwargs) -> None or (args, kwargs)`."""
+    return _add(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """After every optimizer's step: `hook(optimizer, args, kwargs)`."""
+    return _add(_global_post_hooks, hook)
+
+
+class _RequiredParameter:
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+
+class Optimizer:
+    """Base class of all optimizers: parameter groups with their options, and a state per parameter."""
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
+        self._optimizer_state_dict_pre_hooks, self._optimizer_state_dict_post_hooks = OrderedDict(), OrderedDict()
+        self._optimizer_load_state_dict_pre_hooks, self._optimizer_load_state_dict_post_hooks = OrderedDict(), OrderedDict()
+        self._patch_step_function()
+        if isinstance(params, torch.Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                            + typename(params))
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for when in ("step", "state_dict", "load_state_dict"):
+            for side in ("pre", "post"):
+                self.__dict__.setdefault(f"_optimizer_{when}_{side}_hooks", OrderedDict())
+        self._patch_step_function()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self):
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+        return text + ")"
+
+    # --- step ---------------------------------------------------------------------------------------------------------
+    def _patch_step_function(self):
+        step = type(self).step
+        if not getattr(step, "hooked", None):
+            type(self).step = self.profile_hook_step(step)
+            type(self).step.hooked = True
+
+    @staticmethod
+    def profile_hook_step(func):
+        """`func`, a class's step, with the hooks around it."""
+        @functools.wraps(func)
+        def wrapper(*args, **kwargs):
+            self, *_ = args
+            for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
+                new = hook(self, args, kwargs)
+                if new is not None:
+                    if not (isinstance(new, tuple) and len(new) == 2):
+                        raise RuntimeError(f"{func} must return None or a tuple of (new_args, new_kwargs), but got {new}.")
+                    args, kwargs = new
+            out = func(*args, **kwargs)
+            for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
+                hook(self, args, kwargs)
+            program.flush()  # one iteration, one program
+            return out
+        return wrapper
+
+    def step(self, closure=None):
+        """One update of the parameters."""
+        raise NotImplementedError
+
+    def zero_grad(self, set_to_none=True):
+        """Reset the gradients of all parameters."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad = p.grad
+                if grad is None:
+                    continue
+                if set_to_none:
+                    p.grad = None
+                else:
+                    if grad.grad_fn is not None:
+                        grad.detach_()
+                    else:
+                        grad.requires_grad_(False)
+                    grad.zero_()
+
+    # --- hooks --------------------------------------------------------------------------------------------------------
+    def register_step_pre_hook(self, hook):
+        """Before step: `hook(optimizer, args, kwargs) -> None or (args, kwargs)`."""
+        return _add(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """After step: `hook(optimizer, args, kwargs)`."""
+        return _add(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Before state_dict: `hook(optimizer)`."""
+        return _add(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """After state_dict: `hook(optimizer, state_dict) -> None or state_dict`."""
+        return _add(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Before load_state_dict: `hook(optimizer, state_dict) -> None or state_dict`."""
+        return _add(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """After load_state_dict: `hook(optimizer)`."""
+        return _add(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    # --- groups and state ---------------------------------------------------------------------------------------------
+    def add_param_group(self, param_group):
+        """Add parameters with options of their own."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                            "will change between runs. Please use a list instead.")
+        params = [params] if isinstance(params, torch.Tensor) else list(params)
+        named = [isinstance(p, tuple) for p in params]
+        if any(named):
+            if not all(named):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            param_group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        param_group["params"] = params
+        for p in params:
+            if not isinstance(p, torch.Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
+            if not self.defaults.get("differentiable", None) and not (p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        if len(params) != len(set(params)):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                          "see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+        if self.param_groups:
+            with_names = "param_names" in self.param_groups[0]
+            if ("param_names" in param_group) != with_names:
+                how = "with names" if "param_names" in param_group else "without names"
+                raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
+                                 f"{how} to the optimizer")
+        known = {p for group in self.param_groups for p in group["params"]}
+        if not known.isdisjoint(params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    def state_dict(self):
+        """The state by parameter number, and the options of the groups with these numbers."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        number = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                number.setdefault(p, len(number))
+            groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [number[p] for p in group["params"]]})
+        state = {number[k] if isinstance(k, torch.Tensor) else k: v for k, v in self.state.items()}
+        made = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            new = hook(self, made)
+            if new is not None:
+                made = new
+        return made
+
+    def load_state_dict(self, state_dict):
+        """Take over what `state_dict()` returned; tensors of the right dtype are aliased, not copied."""
+        state_dict = dict(state_dict)
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            new = hook(self, state_dict)
+            if new is not None:
+                state_dict = new
+        groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        by_number = dict(zip(chain.from_iterable(s["params"] for s in saved), chain.from_iterable(g["params"] for g in groups)))
+        state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in by_number:
+                state[by_number[key]] = _fitted(by_number[key], value)
+            else:
+                state[key] = value
+        for group, new in zip(groups, saved):
+            new["params"] = group["params"]
+            if "param_names" in group and "param_names" not in new:
+                new["param_names"] = group["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+
+def _fitted(param, value, key=None):
+    """A loaded state with its tensors in the parameter's dtype; the step counts stay as they are."""
+    if isinstance(value, torch.Tensor):
+        if key == "step":
+            return value
+        if param.is_floating_point():
+            return value.to(dtype=param.dtype, device=param.device)
+        return value.to(device=param.device)
+    if isinstance(value, dict):
+        return {k: _fitted(param, v, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fitted(param, v) for v in value)
+    return value
+
+
+def check_lr(lr):
+    """Refuse negative learning rates."""
+    if isinstance(lr, torch.Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not 0.0 <= lr:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_betas(betas):
+    """Refuse decay rates outside of [0, 1)."""
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def check(name, value, ok):
+    """Refuse a value of an option."""
+    if not ok:
+        raise ValueError(f"Invalid {name} value: {value}")
+
+
+def remember(t, value):
+    """Note what a one-element tensor of a state holds.
+
+    Reading it would run the recorded program at every step. The number is kept beside the tensor instead, together with the
+    tensor's version, so that an edited or replaced tensor is read again.
+    """
+    t._known = (t._version, value)
+
+
+def recall(t):
+    """The number in a one-element tensor, without reading it where it is known."""
+    known = getattr(t, "_known", None)
+    return known[1] if known is not None and known[0] == t._version else t.item()
+
+
+def advance(state):
+    """Add one to state["step"] and return the new count as a Python number."""
+    step = state["step"]
+    count = recall(step) + 1
+    step += 1
+    remember(step, count)
+    return count
+
+
+def plain_lr(group):
+    """The learning rate as a Python number."""
+    lr = group["lr"]
+    if isinstance(lr, torch.Tensor):
+        if lr.requires_grad:
+            raise NotImplementedError("a learning rate that requires grad: differentiate an update written by hand instead")
+        return lr.item()
+    return lr
+
+
+def step_tensor():
+    """A new step count."""
+    return torch.tensor(0.0, dtype=torch.float32)
+
+
+class PerParameter(Optimizer):
+    """An optimizer that updates one parameter after the other by `_init_state` and `_update`."""
+
+    def step(self, closure=None):
+        """One update of the parameters; `closure` computes the loss anew."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            differentiable = group.get("differentiable", False)
+            with torch.set_grad_enabled(differentiable and torch.is_grad_enabled()):
+                for p in group["params"]:
+                    grad = p.grad
+                    if grad is None:
+                        continue
+                    state = self.state.get(p, {})
+                    if not state:
+                        self._init_state(p, state, group)
+                    if group.get("maximize", False):
+                        grad = -grad
+                    if torch.is_complex(p):
+                        self._update_complex(p, grad, state, group)
+                    else:
+                        self._update(p, grad, state, group)
+                    if state:  # SGD without momentum has none
+                        self.state[p] = state
+        return loss
+
+    def _update_complex(self, p, grad, state, group):
+        """Real and imaginary parts are updated like two real numbers."""
+        real = {k: torch.view_as_real(v) if isinstance(v, torch.Tensor) and torch.is_complex(v) else v for k, v in state.items()}
+        before = dict(real)
+        self._update(torch.view_as_real(p), torch.view_as_real(grad), real, group)
+        for key, value in real.items():
+            if value is not before.get(key):
+                new = isinstance(value, torch.Tensor) and value.dim() == p.dim() + 1
+                state[key] = torch.view_as_complex(value) if new else value
+
+    def _init_state(self, p, state, group):
+        """Fill an empty state."""
+
+    def _update(self, p, grad, state, group):
+        """One step of one parameter."""
+        raise NotImplementedError
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in self.defaults.items():
+                group.setdefault(name, value)
+        for p, s in self.state.items():
+            # older files hold the count as a number
+            if "step" in s and not isinstance(s["step"], torch.Tensor):
+                s["step"] = torch.tensor(float(s["step"]), dtype=torch.float32)
+
+
+def check_fused(fused, foreach, differentiable):
+    """Refuse combinations of implementations (all of them are the same one here)."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
