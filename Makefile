@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
+PYTEST := $(BIN)/python -m pytest -q compat_tests -n $(WORKERS) $(PYTEST_ARGS)
 
 # The tests compare numbers, not speed: one thread each is quicker on few cores.
 export OMP_NUM_THREADS ?= 1

@@ -7,6 +7,7 @@ module, made by `--backend torch --record` and checked on both.
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,9 @@ from checks import agree, plain
 from hypothesis import settings
 
 RECORDED = Path(__file__).parent / "recorded"
+ROOT = str(Path(__file__).parents[1])
+# A process started by a test finds the torchish that is under test, installed or not.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
 settings.register_profile("compat", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("compat")
 

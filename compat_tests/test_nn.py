@@ -8,6 +8,7 @@ ACTIVATIONS = (
     "LogSigmoid Tanhshrink Softshrink Hardshrink"
 ).split()  # fmt: skip
 
+
 @pytest.mark.parametrize("which", ACTIVATIONS)
 def test_activations(torch, recorded, which):
     x = torch.tensor([-6.0, -1.5, -0.5, 0.0, 0.3, 2.0, 6.5], requires_grad=True)

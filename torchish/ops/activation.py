@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchish.ops.pointwise import is_int, magnitude, unary
-from torchish.ops.promote import cast, dtype_of, wrap_dim
+from torchish.ops.promote import cast, dtype_of, promote_float, wrap_dim
 from torchish.ops.table import op
 
 
@@ -147,11 +147,13 @@ def softshrink(input, /, lambd=0.5):
 
 @op(names="functional", node="SubBackward0", saves="0")
 def tanhshrink(input, /):
+    (input,) = promote_float(input)
     return input - jnp.tanh(input)
 
 
 @op(names="functional", node="DivBackward0", saves="0")
 def softsign(input, /):
+    (input,) = promote_float(input)
     return input / (1 + magnitude(input))
 
 

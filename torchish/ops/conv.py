@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchish.ops.pointwise import floor_quotient
 from torchish.ops.promote import cast, dtype_of
 from torchish.ops.table import op
 
@@ -169,8 +170,9 @@ def _register_pools(n):
         total = lax.reduce_window(input, jnp.zeros((), input.dtype)[()], lax.add, (1,) * lead + kernel, (1,) * lead + stride,
                                   [(0, 0)] * lead + pads)
         total = total[(...,) + tuple(slice(0, o) for o in outs)]
-        return total / jnp.asarray(divisor_override or _window_count(sizes, kernel, stride, padding, outs,
-                                                                     count_include_pad), input.dtype)
+        count = jnp.asarray(divisor_override or _window_count(sizes, kernel, stride, padding, outs, count_include_pad),
+                            input.dtype)
+        return total / count if dtype_of(input).category >= 2 else floor_quotient(total, count)
 
     def adaptive_max_pool(input, /, output_size, return_indices=False):
         tables = [_adaptive_table(i, o) for i, o in zip(input.shape[-n:], _sizes(output_size, input, n))]

@@ -2,12 +2,13 @@
 
 import itertools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from torchish.ops import dtypes
-from torchish.ops.promote import broadcast_shapes, cast, dtype_of, is_number, promote, result_type, wrap_dim, wrap_dims
+from torchish.ops.promote import broadcast_shapes, cast, dtype_of, is_number, promote, promote_float, result_type, wrap_dim, wrap_dims
 from torchish.ops.table import op
 
 
@@ -108,12 +109,12 @@ def _grid(index, dim):
 
 
 def _fits(name, input, index, dim, src=None):
-    if index.ndim != input.ndim and index.size:
+    if max(index.ndim, 1) != max(input.ndim, 1) and index.size:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            + ("input tensor" if name == "gather" else "self tensor"))
     if index.size and dtype_of(index) not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    for d, n in enumerate(index.shape):
+    for d, n in enumerate(index.shape if index.size and input.ndim else ()):
         if d != dim and n > input.shape[d] or src is not None and n > src.shape[d]:
             if name == "gather":
                 raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger "
@@ -227,8 +228,25 @@ def _combine(x, where, v, name, include_self):
         n = jnp.maximum(n, 1).astype(x.dtype)
         return y / n if dtype_of(x).category >= 2 else jnp.floor_divide(y, n)
     if name == "prod":
-        return base.at[where].multiply(v)
+        return _product_scattered(base, where, v)
     return _evenly_scattered(base, where, v, name)
+
+
+def _product_scattered(base, where, v):
+    """Products into places; PyTorch's derivative, each factor's slope being the product of the others."""
+    factor = jax.custom_jvp(lambda base, v: base.at[where].multiply(v))
+
+    @factor.defjvp
+    def jvp(primals, tangents):
+        (base, v), (tb, tv) = primals, tangents
+        zeros = (base == 0).astype(base.dtype).at[where].add((v == 0).astype(v.dtype))
+        others = jnp.where(base == 0, 1, base).at[where].multiply(jnp.where(v == 0, 1, v))
+
+        def rest(x, product, none):
+            return jnp.where(x == 0, jnp.where(none == 1, product, 0), jnp.where(none == 0, product / jnp.where(x == 0, 1, x), 0))
+        out = (tb * rest(base, others, zeros)).at[where].add(tv * rest(v, others[where], zeros[where]))
+        return factor(base, v), out
+    return factor(base, v)
 
 
 def _evenly_scattered(base, where, v, name):
@@ -239,7 +257,8 @@ def _evenly_scattered(base, where, v, name):
     own, hit = (base == y).astype(base.dtype), (v == y[where]).astype(base.dtype)
     count = own.at[where].add(hit)
     # a value-free sum that carries the derivative
-    slope = (own * (base - lax.stop_gradient(base))).at[where].add(hit * (v - lax.stop_gradient(v)))
+    slope = jnp.where(own > 0, base - lax.stop_gradient(base), 0).at[where].add(
+        jnp.where(hit > 0, v - lax.stop_gradient(v), 0))
     return y + jnp.where(jnp.isfinite(y), slope / count, 0)
 
 
@@ -545,7 +564,8 @@ def _strips(y, x, dx, dim):
     d = wrap_dim(dim, y.ndim)
     hi, lo = _slices(y, d)
     if x is None:
-        return (hi + lo) * jnp.asarray(dx / 2, hi.dtype if hi.dtype.kind != "i" else dtypes.get_default().np), d
+        (total,) = promote_float(hi + lo)
+        return total * jnp.asarray(dx / 2, total.dtype), d
     if x.ndim == 1:
         if x.shape[0] != y.shape[d]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
@@ -553,7 +573,7 @@ def _strips(y, x, dx, dim):
         step = x[1:] - x[:-1]
     else:
         step = jnp.subtract(*_slices(x, wrap_dim(dim, x.ndim)))
-    step, total = promote(step, hi + lo)
+    step, total = promote_float(step, hi + lo)
     return step * total / 2, d
 
 

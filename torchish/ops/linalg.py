@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 from jax import lax
@@ -219,6 +220,11 @@ def tensordot(a, b, /, dims=2):
     else:
         left, right = (tuple(wrap_dim(d, x.ndim) for d in ds) for x, ds in zip((a, b), dims))
     for i, j in zip(left, right):
+        # a single element meets all of the other's
+        if a.shape[i] == 1:
+            b = jnp.sum(b, axis=j, keepdims=True)
+        elif b.shape[j] == 1:
+            a = jnp.sum(a, axis=i, keepdims=True)
         if a.shape[i] != b.shape[j]:
             raise RuntimeError("contracted dimensions need to match, but first has size "
                                f"{a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
@@ -400,8 +406,16 @@ def triangular_solve(b, A, /, upper=True, transpose=False, unitriangular=False):
     return _triangular(A, b, upper, True, unitriangular, transpose), A
 
 
+def _hermitian(a, upper):
+    """The Hermitian matrix of one triangle; the derivative is shared by both, as in PyTorch."""
+    half = (jnp.triu if upper else jnp.tril)(a, 1 if upper else -1)
+    whole = half + _t(half) + jnp.eye(a.shape[-1], dtype=a.dtype) * a.real
+    shared = (a + _t(a)) / 2
+    return shared + lax.stop_gradient(whole - shared)
+
+
 def _cholesky(a, upper):
-    y = jnp.linalg.cholesky(_t(a) if upper else a, symmetrize_input=False)
+    y = jnp.linalg.cholesky(_hermitian(a, upper), symmetrize_input=False)
     return _t(y) if upper else y
 
 
@@ -417,17 +431,30 @@ def cholesky(input, /, upper=False):
     return _cholesky(input, upper)
 
 
+@jax.custom_jvp
+def _cholesky_solve(b, low):
+    half = _triangular(low, b, False, True, False, False)
+    return _triangular(_t(low), half, True, True, False, False)
+
+
+@_cholesky_solve.defjvp
+def _cholesky_solve_jvp(primals, tangents):
+    # PyTorch differentiates the product of the whole factor, not of its triangle
+    (b, low), (tb, tl) = primals, tangents
+    x = _cholesky_solve(b, low)
+    change = tl @ jnp.conj(_plain_t(low)) + low @ jnp.conj(_plain_t(tl))
+    return x, _cholesky_solve(tb - change @ x, low)
+
+
 @op()
 def cholesky_solve(B, L, /, upper=False):
-    low = _t(L) if upper else L
-    return _triangular(_t(low), _triangular(low, B, False, True, False, False), True, True, False, False)
+    return _cholesky_solve(B, _t(L) if upper else L)
 
 
 @op()
 def cholesky_inverse(L, /, upper=False):
-    low = _t(L) if upper else L
-    half = _triangular(low, jnp.broadcast_to(jnp.eye(L.shape[-1], dtype=L.dtype), L.shape), False, True, False, False)
-    return _t(half) @ half
+    eye = jnp.broadcast_to(jnp.eye(L.shape[-1], dtype=L.dtype), L.shape)
+    return _cholesky_solve(eye, _t(L) if upper else L)
 
 
 @op(names="linalg", aliases="torch.pinverse method.pinverse")
@@ -495,8 +522,7 @@ def linalg_svdvals(A, /, *, driver=None):
 
 
 def _eigh(a, uplo):
-    # only the named triangle is read
-    return tuple(jnp.linalg.eigh(a if uplo.upper() == "L" else _t(a), UPLO="L", symmetrize_input=False))
+    return tuple(jnp.linalg.eigh(_hermitian(a, uplo.upper() == "U")))
 
 
 @op(names="linalg", multi="eigenvalues eigenvectors", saves="r")

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from torchish.ops.pointwise import magnitude, xlogy
-from torchish.ops.promote import dtype_of, promote, wrap_dims
+from torchish.ops.promote import dtype_of, promote, promote_float, wrap_dims
 from torchish.ops.table import op
 
 
@@ -154,6 +154,8 @@ def multi_margin_loss(input, target, weight=None, /, p=1, margin=1.0, reduction=
 @op(names="functional", saves="01")
 def poisson_nll_loss(input, target, /, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None,
                      reduction="mean"):
+    input, target = promote_float(input, target)
+
     def loss(x, y):
         out = jnp.exp(x) - y * x if log_input else x - y * jnp.log(x + eps)
         if full:

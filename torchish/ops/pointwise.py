@@ -239,6 +239,9 @@ def sign(input, /):
 
 @op(inplace=True)
 def sgn(input, /):
+    if dtype_of(input).is_complex:
+        size = jnp.abs(jnp.where(input == 0, 1, input))
+        return jnp.where(input == 0, 0, input / size)
     return input if is_bool(input) else jnp.sign(input)
 
 

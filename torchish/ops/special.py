@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.scipy.special as js
 from jax import lax
 
-from torchish.ops.pointwise import unary
+from torchish.ops.pointwise import magnitude, unary
 from torchish.ops.promote import cast, dtype_of, promote_float
 from torchish.ops.table import op
 
@@ -15,16 +15,22 @@ unary("erf", lax.erf, aliases="special.erf")
 unary("erfc", lax.erfc, aliases="special.erfc")
 unary("erfinv", lax.erf_inv, aliases="special.erfinv")
 unary("lgamma", lax.lgamma, aliases="special.gammaln")
-unary("i0", js.i0, aliases="special.i0")
-unary("special_i0e", js.i0e, names="special", inplace=False)
-unary("special_i1", js.i1, names="special", inplace=False)
 unary("special_i1e", js.i1e, names="special", inplace=False)
 unary("special_ndtr", lambda x: 0.5 * lax.erfc(-x * math.sqrt(0.5)), names="special", inplace=False)
 unary("special_ndtri", js.ndtri, names="special", inplace=False)
 unary("special_log_ndtr", js.log_ndtr, names="special", inplace=False)
 unary("special_entr", js.entr, names="special", inplace=False)
-unary("special_bessel_j0", lambda x: js.bessel_jn(x, v=0)[0], names="special", inplace=False, differentiable=False)
-unary("special_bessel_j1", lambda x: js.bessel_jn(x, v=1)[1], names="special", inplace=False, differentiable=False)
+unary("special_bessel_j0", lambda x: jnp.where(x == 0, 1, js.bessel_jn(x, v=0)[0]), names="special", inplace=False, differentiable=False)
+unary("special_bessel_j1", lambda x: jnp.where(x == 0, 0, js.bessel_jn(x, v=1)[1]), names="special", inplace=False, differentiable=False)
+
+
+_i0, _i1 = jax.custom_jvp(js.i0), jax.custom_jvp(js.i1)
+_i0.defjvp(lambda p, t: (_i0(*p), t[0] * _i1(*p)))
+_i1.defjvp(lambda p, t: (_i1(*p), t[0] * (_i0(*p) - jnp.where(p[0] == 0, 0.5, _i1(*p) / jnp.where(p[0] == 0, 1, p[0])))))
+
+unary("i0", _i0, aliases="special.i0")
+unary("special_i0e", lambda x: jnp.exp(-magnitude(x)) * _i0(x), names="special", inplace=False)
+unary("special_i1", _i1, names="special", inplace=False)
 
 
 @jax.custom_jvp
