@@ -6,15 +6,18 @@ from torchish.tensor.layout import (channels_last, channels_last_3d, contiguous_
 from torchish.tensor.printing import set_printoptions
 from torchish.ops.dtypes import dtype
 from torchish import autograd, program
-from torchish.api import methods as _methods  # noqa: F401  completes Tensor
+from torchish.api import methods as _methods  # completes Tensor
 from torchish.api.namespace import NAMESPACE as _NAMESPACE
 
 globals().update(_NAMESPACE)
 
-from torchish import fft, linalg, special  # noqa: E402
-from torchish.autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled  # noqa: E402
-from torchish.serialization import load, save  # noqa: E402
-from torchish import nn  # noqa: E402
-from torchish import optim, utils  # noqa: E402
+from torchish import fft, linalg, special
+from torchish.api import random
+from torchish.autograd import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
+                               is_inference_mode_enabled, no_grad, set_grad_enabled)
+from torchish.serialization import load, save
+from torchish import nn
+from torchish import optim, utils
+from torchish.dropin import install
 
 __version__ = "2.13.0"

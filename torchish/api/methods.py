@@ -206,6 +206,7 @@ def __copy__(self):
 @method
 def __reduce_ex__(self, protocol):
     import io
+
     from torchish import serialization
     f = io.BytesIO()
     serialization.save(self.detach().requires_grad_(self.requires_grad) if type(self) is Tensor else self, f)

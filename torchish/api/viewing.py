@@ -110,7 +110,7 @@ def unflatten(input, dim, sizes):
 
 
 def permute(input, *dims, **kw):
-    dims = _sizes(kw["dims"] if "dims" in kw else dims) if not ("dims" in kw) else tuple(kw["dims"])
+    dims = _sizes(kw["dims"] if "dims" in kw else dims) if "dims" not in kw else tuple(kw["dims"])
     n = input.ndim
     if len(dims) != n:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "

@@ -1,8 +1,8 @@
 """torch.autograd, floor 4: graph, engine, grad modes, hooks, custom functions. Knows ops, not how values are computed."""
 
-from torchish.autograd import slots as _slots  # noqa: F401  attaches the autograd attributes to Tensor
+from torchish.autograd import slots as _slots
 from torchish.autograd import function, graph, hooks
-from torchish.autograd.anomaly import detect_anomaly, set_detect_anomaly
+from torchish.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from torchish.autograd.function import Function
 from torchish.autograd.gradients import backward, grad
 from torchish.autograd.graph import Node

@@ -31,3 +31,11 @@ class detect_anomaly(set_detect_anomaly):
     def __enter__(self):
         self.previous = state.anomaly, state.check_nan
         state.anomaly, state.check_nan = True, self.check_nan
+
+
+def is_anomaly_enabled():
+    return state.anomaly
+
+
+def is_anomaly_check_nan_enabled():
+    return state.check_nan

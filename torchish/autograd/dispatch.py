@@ -1,7 +1,7 @@
 """The door: run an op on tensors and record its node. Also views, in-place writes and out= arguments."""
 
 from torchish.autograd import where
-from torchish.autograd.graph import (MULTI_VIEW, CopySlices, OpNode, Saved, ViewMeta, Watch, edge_of, node_class, writes)
+from torchish.autograd.graph import MULTI_VIEW, CopySlices, OpNode, Saved, ViewMeta, Watch, edge_of, node_class, writes
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.ops.derive import inplace_op, pull_of

@@ -5,6 +5,8 @@ import functools
 from torchish.autograd import where
 from torchish.autograd.graph import FREED, Node, Saved, edge_of, node_class, second_time
 from torchish.autograd.modes import no_grad, state
+from torchish.ops import TABLE, dtypes
+from torchish.program import record
 from torchish.tensor import Tensor
 
 DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
@@ -98,9 +100,8 @@ class BackwardCFunction(Node, FunctionCtx):
         grads = []
         for i, ct in enumerate(cts):
             if ct is None and self._materialize:
-                from torchish.api.creation import filled
-                from torchish.ops import dtypes
-                ct = filled(self.outs[i].shape, 0, dtypes.FROM_NP[self.outs[i].dtype])
+                aval = self.outs[i]
+                ct = Tensor._of(record(TABLE["full"], (0,), (aval.shape, dtypes.FROM_NP[aval.dtype])))
             grads.append(ct)
         cls = self._function
         fn = cls.backward if cls.backward is not Function.backward else cls.vjp

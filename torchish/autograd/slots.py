@@ -4,8 +4,8 @@ import warnings
 import weakref
 from collections import OrderedDict
 
-from torchish.autograd import hooks as _hooks
 from torchish.autograd import gradients
+from torchish.autograd import hooks as _hooks
 from torchish.autograd.graph import grad_fn_of
 from torchish.autograd.modes import state
 from torchish.tensor import Tensor

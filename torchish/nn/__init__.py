@@ -2,7 +2,7 @@
 
 from torchish.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from torchish.nn import functional, init, modules, parameter
-from torchish.nn.modules import *  # noqa: F403
+from torchish.nn.modules import *
 from torchish.nn import utils
 
 __all__ = [*modules.__all__, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",

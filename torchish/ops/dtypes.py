@@ -1,7 +1,7 @@
 """dtype objects and PyTorch's promotion lattice."""
 
-import numpy as np
 import ml_dtypes
+import numpy as np
 
 _CATEGORY = {"bool": 0, "int": 1, "float": 2, "complex": 3}
 

@@ -8,9 +8,18 @@ import numpy as np
 from jax import lax
 
 from torchish.ops import dtypes
-from torchish.ops.promote import broadcast_shapes, cast, dtype_of, is_number, promote, promote_float, result_type, wrap_dim, wrap_dims
+from torchish.ops.promote import (
+    broadcast_shapes,
+    cast,
+    dtype_of,
+    is_number,
+    promote,
+    promote_float,
+    result_type,
+    wrap_dim,
+    wrap_dims,
+)
 from torchish.ops.table import op
-
 
 # ---- joining
 

@@ -6,13 +6,13 @@ from torchish.ops.table import op
 
 
 @op(names="", name="index", node="IndexBackward0")
-def _index(input, *indices, present):
+def _index(input, /, *indices, present):
     """Integer-array indexing: `present[i]` says whether dimension i has an index array."""
     return input[_where(indices, present, input.shape)]
 
 
 @op(names="", name="index_put", node="IndexPutBackward0", saves="")
-def _index_put(input, value, *indices, present, accumulate):
+def _index_put(input, value, /, *indices, present, accumulate):
     at = input.at[_where(indices, present, input.shape)]
     value = jnp.asarray(value).astype(input.dtype)
     shape = input[_where(indices, present, input.shape)].shape

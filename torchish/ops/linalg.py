@@ -12,7 +12,6 @@ from torchish.ops.promote import broadcast_shapes, cast, dtype_of, promote, wrap
 from torchish.ops.reduce import norm_operand, vector_norm
 from torchish.ops.table import op
 
-
 # ---- products
 
 def _same(a, b, text="expected m1 and m2 to have the same dtype, but got: {} != {}"):

@@ -1,8 +1,8 @@
 """Bring operands of one op to a common dtype and shape by PyTorch's rules."""
 
-import numpy as np
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from torchish.ops import dtypes
 

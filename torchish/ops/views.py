@@ -217,14 +217,13 @@ def _expand_geometry(sizes, strides, offset, size):
 def _put_expand(base, new, size):
     """A write that reached an expanded tensor shows in all rows: the changed copy of each element wins."""
     pad = len(size) - base.ndim
+    old = jnp.broadcast_to(base, size)
     for i in range(new.ndim):
         j = i - pad
         if j < 0 or (base.shape[j] == 1 and size[i] != 1):
-            old = jnp.broadcast_to(base, size) if new.shape == tuple(size) else old_rest
             changed = (new != old) & ~((new != new) & (old != old))
             pick = jnp.argmax(changed, axis=i, keepdims=True)
-            new = jnp.take_along_axis(new, pick, i)
-            old_rest = jnp.take_along_axis(old, pick, i)
+            new, old = jnp.take_along_axis(new, pick, i), jnp.take_along_axis(old, pick, i)
     return new.reshape(base.shape)
 
 

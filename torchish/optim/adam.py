@@ -1,7 +1,16 @@
 """Adam and AdamW."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_betas, check_fused, check_lr, plain_lr, step_tensor
+from torchish.optim.optimizer import (
+    PerParameter,
+    advance,
+    check,
+    check_betas,
+    check_fused,
+    check_lr,
+    plain_lr,
+    step_tensor,
+)
 
 
 class Adam(PerParameter):

@@ -3,8 +3,17 @@
 import numpy as np
 
 import torchish as torch
-from torchish.optim.optimizer import (PerParameter, advance, check, check_betas, check_lr, plain_lr, recall, remember,
-                                      step_tensor)
+from torchish.optim.optimizer import (
+    PerParameter,
+    advance,
+    check,
+    check_betas,
+    check_lr,
+    plain_lr,
+    recall,
+    remember,
+    step_tensor,
+)
 
 
 class NAdam(PerParameter):

@@ -1,10 +1,10 @@
 """Optimizer: the base class, and the loop over parameters that most optimizers share."""
 
 import functools
+import warnings
 from collections import OrderedDict, defaultdict
 from copy import deepcopy
 from itertools import chain
-import warnings
 
 import torchish as torch
 from torchish import program

@@ -4,13 +4,12 @@ import os
 import sys
 import threading
 
-from torchish.program import execute as _execute
-from torchish.program import infer as _infer
-from torchish.program.stats import counters
-from torchish.program.value import Value, aval_of
-
 import jax
 import numpy as np
+
+from torchish.program import execute as _execute
+from torchish.program import infer as _infer
+from torchish.program.value import Value, aval_of
 
 NUMBER = _execute.NUMBER
 HARD_LIMIT = 20_000

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 
 from torchish import program
-from torchish.program import record
 from torchish.ops.views import put_of
+from torchish.program import record
 
 
 class Storage:

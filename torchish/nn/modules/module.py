@@ -4,11 +4,18 @@ import warnings
 from collections import OrderedDict
 
 import torchish as torch
-from torchish.nn.modules._calls import (Calls, GlobalHooks, register_module_backward_hook,
-                                        register_module_buffer_registration_hook, register_module_forward_hook,
-                                        register_module_forward_pre_hook, register_module_full_backward_hook,
-                                        register_module_full_backward_pre_hook, register_module_module_registration_hook,
-                                        register_module_parameter_registration_hook)
+from torchish.nn.modules._calls import (
+    Calls,
+    GlobalHooks,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from torchish.nn.modules._names import typename
 from torchish.nn.modules._state import State, _IncompatibleKeys
 from torchish.nn.parameter import Buffer, Parameter
