@@ -106,7 +106,7 @@ def _parameters(row):
     if row.name in ORDER:
         return ORDER[row.name] + ("" if "*" in ORDER[row.name] else ", *") + ", out=None"
     parts, star = [], False
-    sig_attrs = [a for a in row.attrs]
+    sig_attrs = list(row.attrs)
     import inspect
     kinds = {p.name: p.kind for p in inspect.signature(row.fn).parameters.values()}
     for name in [*row.operands, *sig_attrs]:

@@ -282,7 +282,7 @@ def array_of(data, dtype):
         dtype = (dtypes.bool, dtypes.int64, dtypes.get_default(), dtypes.get_default().to_complex())[top]
     if dtype.category < 3 and 3 in kinds:
         raise RuntimeError("value cannot be converted to type without overflow")
-    flat = [v for v in _leaves(data)]
+    flat = list(_leaves(data))
     try:
         if dtype.category < 2 and 2 in kinds:
             a = np.array([int(v) if v == v and abs(v) != float("inf") else -2**63 for v in flat], "int64").astype(dtype.np)

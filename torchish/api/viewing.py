@@ -304,7 +304,7 @@ def _pieces(input, sizes, d, name):
 def _share_node(pieces, name):
     """Pieces carry PyTorch's node name of the function that made them."""
     from torchish.autograd.graph import OpNode, node_class
-    for k, p in enumerate(pieces):
+    for _k, p in enumerate(pieces):
         if p._fn is not None:
             p._fn.__class__ = node_class(name + "Backward0", OpNode)
 

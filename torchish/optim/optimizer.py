@@ -363,7 +363,7 @@ class PerParameter(Optimizer):
         for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
-        for p, s in self.state.items():
+        for _p, s in self.state.items():
             # older files hold the count as a number
             if "step" in s and not isinstance(s["step"], torch.Tensor):
                 s["step"] = torch.tensor(float(s["step"]), dtype=torch.float32)
