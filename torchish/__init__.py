@@ -18,6 +18,8 @@ from torchish.autograd import (enable_grad, inference_mode, is_anomaly_check_nan
 from torchish.serialization import load, save
 from torchish import nn
 from torchish import optim, utils
+from torchish import amp, backends, cuda, jit, version
+from torchish.amp import autocast
 from torchish.dropin import install
 
 __version__ = "2.13.0"

@@ -1,14 +1,19 @@
 """torch.autograd, floor 4: graph, engine, grad modes, hooks, custom functions. Knows ops, not how values are computed."""
 
 from torchish.autograd import slots as _slots
-from torchish.autograd import function, graph, hooks
+from torchish.autograd import function, functional, graph, hooks
 from torchish.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from torchish.autograd.function import Function
+from torchish.autograd.gradcheck import gradcheck, gradgradcheck
 from torchish.autograd.gradients import backward, grad
 from torchish.autograd.graph import Node
 from torchish.autograd.modes import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
                                      set_grad_enabled)
+from torchish.autograd import saved_hooks as _saved_hooks
 from torchish.tensor import Tensor
+
+for _name in _saved_hooks.__all__:
+    setattr(graph, _name, getattr(_saved_hooks, _name))
 
 
 def Variable(data, requires_grad=False, volatile=None):
@@ -18,5 +23,6 @@ def Variable(data, requires_grad=False, volatile=None):
     return data
 
 
-__all__ = ["Function", "Node", "Tensor", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "grad", "graph", "hooks",
-           "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+__all__ = ["Function", "Node", "Tensor", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad",
+           "gradcheck", "gradgradcheck", "graph", "hooks", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+           "set_detect_anomaly", "set_grad_enabled"]

@@ -1,81 +1,93 @@
 """The door: run an op on tensors and record its node. Also views, in-place writes and out= arguments."""
 
 from torchish.autograd import where
-from torchish.autograd.graph import MULTI_VIEW, CopySlices, OpNode, Saved, ViewMeta, Watch, edge_of, node_class, writes
+from torchish.autograd.graph import (MULTI_VIEW, CopySlices, OpNode, ViewMeta, Watch, edge_of, frozen,
+                                     node_class, saved, saved_result, writes)
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.ops.derive import inplace_op, pull_of
-from torchish.program import append, record, signature
+from torchish.program import append, record, recorded, signature
 from torchish.tensor import Tensor
-from torchish.tensor.storage import View
+from torchish.tensor.storage import Storage, View
 
 CAST = TABLE["to_copy"]
+new = object.__new__
 
 
 def apply(op, args, attrs=()):
     """Run `op` on tensors and numbers (None = absent); returns a Tensor or a tuple of Tensors."""
-    values = []
-    wrt = None
+    values, wrt, i = [], None, 0
     grad = state.grad and op.differentiable
-    i = 0
     for a in args:
         if isinstance(a, Tensor):
-            values.append(a._value)
-            if grad and a.requires_grad and i not in op.nondiff:
-                if wrt is None:
-                    wrt = (i,)
-                else:
-                    wrt += (i,)
+            v = a._view
+            values.append(a._storage.value if v is None else v.read(a._storage))
+            if grad and (a._fn is not None or a._req or a._meta is not None and a.requires_grad) and i not in op.nondiff:
+                wrt = (i,) if wrt is None else (*wrt, i)
         else:
             values.append(a)
         i += 1
-    sig = signature(op, values, attrs)
-    out = append(sig, values)
+    sig, out = recorded(op, values, attrs)
     if sig.single:
-        t = Tensor._of(out)
+        t = new(Tensor)
+        t._storage, t._aval = Storage(out), sig.outs[0]
+        if wrt is not None and sig.floats:
+            t._fn = node_of(op, sig, wrt, args, (t,))
         if state.inference:
             t._inference = True
-        if wrt is not None and t._aval.dtype.kind in "fcV":
-            t._fn = node_of(op, sig, wrt, args, (t,))
         return t
     outs = tuple([Tensor._of(v) for v in out])
     if state.inference:
         for t in outs:
             t._inference = True
-    if wrt is not None:
+    if wrt is not None and sig.floats:
         node = node_of(op, sig, wrt, args, outs)
-        for k, t in enumerate(outs):
-            if t._aval.dtype.kind in "fcV":
-                t._fn, t._nr = node, k
+        for k in sig.floats:
+            outs[k]._fn, outs[k]._nr = node, k
     return outs
 
 
 def node_of(op, sig, wrt, args, outs):
     """The node of a recorded op: edges to what requires grad, and the saved tensors."""
     pull = sig.plans.get(wrt) or pull_of(sig, wrt)
-    edges = tuple([edge_of(args[i]) for i in wrt])
+    edges = []
+    for i in wrt:
+        a = args[i]
+        edges.append((a._fn, a._nr) if a._fn is not None and a._meta is None else edge_of(a))
     rule = op.saves
-    saved = []
+    kept = []
     for i in pull.passed:
         a = args[i]
-        if isinstance(a, Tensor):
-            if a._inference and not state.inference:
-                raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-                                   "inference mode in computation tracked by autograd. To work around this, you can make a "
-                                   "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
-                                   "`torch.inference_mode()`.")
-            saved.append(Saved(a, False, rule is None or str(i) in rule))
-        else:
-            saved.append(a)
-    for k in range(pull.results):
-        s = Saved(outs[k], True, rule is None or (k > 0) == ("i" in rule))
-        s.nr = k
-        saved.append(s)
-    node = node_class(op.node, OpNode)(pull, edges, sig.outs, saved)
-    if rule and "r" in rule and not pull.results:
-        node.saved.append(Watch(outs[0]))
+        kept.append(a if not isinstance(a, Tensor) else saved(a) if rule is None or str(i) in rule else frozen(a))
+    node = (op.nodes or node_class_of(op))(pull, tuple(edges), sig.outs, kept)
+    if pull.results or rule and "r" in rule:
+        save_results(node, op, outs)
     node.place = where.here()
+    if state.saved_hooks:
+        node.plain = False
     return node
+
+
+def node_class_of(op):
+    """The class of an op's nodes, remembered on the op."""
+    op.nodes = node_class(op.node, OpNode)
+    return op.nodes
+
+
+def save_results(node, op, outs):
+    """Results that the VJP needs, or of which PyTorch checks the version."""
+    if not node.pull.results:
+        node.saved.append(Watch(outs[0]))
+        return
+    rule = op.saves
+    for k, t in enumerate(outs[:node.pull.results]):
+        watched = rule is None or (k > 0) == ("i" in rule)
+        node.saved.append(saved_result(t if watched else plain_value(t), k))
+
+
+def plain_value(t):
+    """The value alone, whatever is written to the tensor later."""
+    return Tensor._of(t._value)
 
 
 def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
@@ -130,6 +142,9 @@ INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is 
                    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
 
 
+FILLS = {"zero", "fill"}     # the same number everywhere, so memory that overlaps does not matter
+
+
 def check_inplace(t, requires):
     """Refuse what PyTorch refuses to write in place. `requires`: some operand, or `t` itself, requires grad."""
     if t._inference and not state.inference:
@@ -152,7 +167,7 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
     """`t` becomes `row(t, *args)` cast to its dtype, written through its view, with the graph rebased."""
     requires = t.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in args)
     check_inplace(t, requires)
-    if not overlap_ok and t._view is not None and _overlaps(t):
+    if t._view is not None and not overlap_ok and row.name not in FILLS and _overlaps(t):
         raise RuntimeError(OVERLAP)
     op = inplace_op(row)
     operands = (t, *args)
@@ -172,33 +187,29 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
         wrt = tuple(i for i, a in enumerate(operands) if isinstance(a, Tensor) and a.requires_grad)
     node = None
     if wrt:
-        early = _early_node(op, sig, wrt, operands, t)
-        node = early
+        node = _early_node(op, sig, wrt, operands)
     t._write(append(sig, values))
     writes[t._storage if t._counter is None else t._counter] = where.here()
     if node is not None:
-        _finish_node(op, node, t)
+        if node.pull.results or op.saves and "r" in op.saves:
+            save_results(node, op, (t,))
         rebase(t, node, 0 in wrt)
     return t
 
 
-def _early_node(op, sig, wrt, operands, t):
-    """Operands are saved before the write, the result after it."""
+def _early_node(op, sig, wrt, operands):
+    """Operands are saved before the write (the written tensor as a copy, as PyTorch does), the result after it."""
     pull = sig.plans.get(wrt) or pull_of(sig, wrt)
     rule = op.saves
-    saved = [Saved(a, False, rule is None or str(i) in rule) if isinstance(a, Tensor) else a
-             for i, a in ((i, operands[i]) for i in pull.passed)]
-    edges = tuple([edge_of(operands[i]) for i in wrt])
-    node = node_class(op.node, OpNode)(pull, edges, sig.outs, saved)
+    kept = []
+    for i in pull.passed:
+        a = operands[i]
+        kept.append(a if not isinstance(a, Tensor) else saved(a) if i and (rule is None or str(i) in rule) else frozen(a))
+    node = (op.nodes or node_class_of(op))(pull, tuple([edge_of(operands[i]) for i in wrt]), sig.outs, kept)
     node.place = where.here()
+    if state.saved_hooks:
+        node.plain = False
     return node
-
-
-def _finish_node(op, node, t):
-    if node.pull.results:
-        node.saved.append(Saved(t, True))
-    elif op.saves and "r" in op.saves:
-        node.saved.append(Watch(t))
 
 
 def rebase(t, node, has_self):
@@ -228,6 +239,7 @@ def _move_retained(t, node, old=None):
     old = old if old is not None else t._fn
     if old is not None and old.retained and t._nr in old.retained:
         ref = old.retained.pop(t._nr)
+        node.plain = False
         if node.retained is None:
             node.retained = {}
         node.retained[0] = ref

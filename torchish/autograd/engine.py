@@ -3,7 +3,7 @@
 import heapq
 
 from torchish import program
-from torchish.autograd import where
+from torchish.autograd import plan, where
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.graph import AccumulateGrad
 from torchish.autograd.hooks import check_replacement, run_tensor_hooks
@@ -11,16 +11,31 @@ from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 
-ADD, CLONE = TABLE["add"], TABLE["clone"]
+SUM, CLONE = TABLE["accumulate"], TABLE["clone"]
+
+
+def execute(roots, grads, targets, keep, create, accumulate_leaves):
+    """One backward pass. roots: edges, with their cotangents `grads`; targets: the edges asked for, None for all leaves.
+
+    Returns {edge: gradient}; with `accumulate_leaves` leaves get theirs in `.grad`.
+    """
+    results = plan.run(roots, grads, targets, keep, create)
+    if results is None:
+        return Live(roots, grads, targets, keep, create, accumulate_leaves).captured
+    if accumulate_leaves:
+        previous, state.grad = state.grad, create
+        try:
+            for (node, _), g in results.items():
+                if node.__class__ is AccumulateGrad:
+                    accumulate(node.variable, g, create)
+        finally:
+            state.grad = previous
+    return results
 
 
 def reachable(roots):
     """How many executed nodes feed each node."""
-    count, stack = {}, []
-    for n in roots:
-        if n not in count:
-            count[n] = 0
-            stack.append(n)
+    count, stack = dict.fromkeys(roots, 0), list(dict.fromkeys(roots))
     while stack:
         for e in stack.pop().edges:
             if e is not None:
@@ -33,58 +48,24 @@ def reachable(roots):
     return count
 
 
-def leading_to(roots, targets):
-    """The nodes from which a target can be reached (iterative post-order)."""
-    useful, done = set(), set()
-    stack = [(n, iter(n.edges)) for n in roots]
-    for n, _ in stack:
-        done.add(n)
-    while stack:
-        node, it = stack[-1]
-        for e in it:
-            if e is None:
-                continue
-            n = e[0]
-            if n in useful:
-                useful.add(node)
-            elif n not in done:
-                done.add(n)
-                stack.append((n, iter(n.edges)))
-                break
-        else:
-            stack.pop()
-            if node in targets:
-                useful.add(node)
-            if node in useful and stack:
-                useful.add(stack[-1][0])
-    # a node finished before its useful child was known as useful through another path is settled by one more sweep
-    changed = True
-    while changed:
-        changed = False
-        for n in done - useful:
-            if any(e is not None and e[0] in useful for e in n.edges):
-                useful.add(n)
-                changed = True
-    return useful
-
-
-class Task:
-    """One backward pass."""
+class Live:
+    """One backward pass, node by node, as PyTorch's engine runs it."""
 
     def __init__(self, roots, grads, capture, keep, create, accumulate):
         self.keep, self.create, self.accumulate = keep, create, accumulate
-        self.capture = capture                    # {(node, nr): [positions]} of requested inputs, or None
+        self.capture = capture                    # the edges asked for, or None
         self.captured = {}
         nodes = [n for n, _ in roots]
         self.waiting = reachable(nodes)
-        self.useful = None if capture is None else leading_to(nodes, {n for n, _ in capture})
+        self.useful = None if capture is None else plan.leading_to(sorted(self.waiting, key=plan.SEQUENCE, reverse=True),
+                                                                   {n for n, _ in capture})
         self.buffers = {}
         self.place = where.here()
         self.heap = []
         self.run(roots, grads)
 
     def push(self, node):
-        heapq.heappush(self.heap, (-node.sequence, id(node), node))
+        heapq.heappush(self.heap, (-node._sequence_nr(), id(node), node))
 
     def receive(self, node, nr, grad):
         """Add a gradient to the buffer of (node, output number)."""
@@ -97,7 +78,7 @@ class Task:
         if grad._aval is not aval:
             grad = fit(grad, aval)
         old = buffer[nr]
-        buffer[nr] = grad if old is None else apply(ADD, (old, grad, 1))
+        buffer[nr] = grad if old is None else apply(SUM, (old, grad))
 
     def run(self, roots, grads):
         previous = state.grad, state.create_graph
@@ -154,7 +135,8 @@ class Task:
                 if out is not None:
                     out = out if isinstance(out, tuple) else (out,)
                     cts = [check_replacement(fn, a, b) if b is not None else None for a, b in zip(cts, out)]
-        grads = node.run(cts)
+        useful = self.useful
+        grads = node.run(cts, tuple([k for k, e in enumerate(node.edges) if e is not None and (useful is None or e[0] in useful)]))
         if node.post:
             grads = self.post_hooks(node, grads, cts)
         if state.anomaly and state.check_nan:
@@ -218,9 +200,14 @@ def accumulate(t, g, create, retained=False):
             t._grad = Tensor._of(g._value)
             t._grad._device = t._device
     elif create:
-        t._grad = apply(ADD, (old, g, 1))
+        t._grad = apply(SUM, (old, g))
     else:
-        old._write(program.record(CAST, (program.record(ADD, (old._value, g._value, 1), ()),), (old.dtype,)))
+        old._write(sum_of(old, g))
+
+
+def sum_of(old, g):
+    value = program.record(SUM, (old._value, g._value))
+    return value if value.aval is old._aval else program.record(CAST, (value,), (old.dtype,))
 
 
 def check_nan(node, grads):

@@ -3,7 +3,7 @@
 import functools
 
 from torchish.autograd import where
-from torchish.autograd.graph import FREED, Node, Saved, edge_of, node_class, second_time
+from torchish.autograd.graph import FREED, Node, edge_of, node_class, opened, saved, saved_result, second_time, sequence
 from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
 from torchish.program import record
@@ -56,7 +56,7 @@ class FunctionCtx:
 class BackwardCFunction(Node, FunctionCtx):
     """The node of a custom Function, which is the ctx as well."""
 
-    __slots__ = ("__dict__",)
+    plain = False
 
     def __init__(self, function, needs):
         Node.__init__(self, (), ())
@@ -68,33 +68,27 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(second_time(self))
         if not self._saved and self._to_save is not None and not hasattr(self, "_closed"):
             return tuple(self._to_save)
-        return tuple(None if s is None else s.open(self) if s.__class__ is Saved else s for s in self._saved)
+        return tuple(opened(self, s) for s in self._saved)
 
     def _close(self, outputs):
         """Turn the tensors given to save_for_backward into saved ones."""
         self._closed = True
         if self._to_save is None:
             return
-        saved = []
+        kept = []
         for t in self._to_save:
-            if t is None:
-                saved.append(None)
-                continue
-            if not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {len(saved)} is of type "
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {len(kept)} is of type "
                                 f"{type(t).__name__}")
             k = next((i for i, o in enumerate(outputs) if o is t), None)
-            s = Saved(t, k is not None)
-            if k is not None:
-                s.nr = k
-            saved.append(s)
-        self._saved, self._to_save = tuple(saved), None
+            kept.append(None if t is None else saved(t) if k is None else saved_result(t, k))
+        self._saved, self._to_save = tuple(kept), None
 
     def release(self):
         if self._saved:
             self._saved = FREED
 
-    def run(self, cts):
+    def run(self, cts, needed):
         if self._saved is FREED:
             raise RuntimeError(second_time(self))
         grads = []
@@ -219,7 +213,7 @@ def _finish(ctx, args, outputs, tracked):
             fresh._counter, fresh._device = o._counter, o._device
             outs[k] = fresh
     if tracked:
-        ctx.edges = edges
+        ctx.edges, ctx.sequence = edges, next(sequence)
         ctx._in_avals = [a._aval if isinstance(a, Tensor) else None for a in args]
         ctx.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
         ctx.place = where.here()

@@ -4,7 +4,7 @@ import warnings
 
 from torchish import program
 from torchish.autograd.dispatch import CAST, apply
-from torchish.autograd.engine import Task
+from torchish.autograd.engine import execute
 from torchish.autograd.graph import Node, edge_of
 from torchish.ops import TABLE
 from torchish.tensor import Tensor
@@ -102,7 +102,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             if t.grad_fn is not None and not t._retains:
                 t.retain_grad()
             capture.setdefault(edge_of(t), []).append(t)
-    Task(roots, grads, capture, keep, create_graph, True)
+    execute(roots, grads, capture, keep, create_graph, True)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
@@ -135,10 +135,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         edges.append(edge_of(t))
-    task = Task(roots, grads, dict.fromkeys(e for e in edges if e is not None), keep, create_graph, False)
+    found = execute(roots, grads, dict.fromkeys(e for e in edges if e is not None), keep, create_graph, False)
     results = []
     for i, (t, e) in enumerate(zip(inputs, edges)):
-        g = task.captured.get(e)
+        g = found.get(e)
         if g is None and not allow_unused:
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                                "allow_unused=True if this is the desired behavior.")

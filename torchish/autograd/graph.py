@@ -8,7 +8,7 @@ from torchish.autograd.modes import state
 from torchish.ops import TABLE
 from torchish.tensor import Tensor
 
-_sequence = itertools.count()
+sequence = itertools.count()
 FREED = object()
 
 SECOND_TIME = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -22,15 +22,17 @@ ANOMALY_HINT = (" Hint: the backtrace further above shows the operation that fai
 
 
 class Node:
-    """One backward function. `edges` are (node, output number) or None, one an input that may need a gradient."""
+    """One backward function. `edges` are (node, output number) or None, one an input that may need a gradient.
 
-    __slots__ = ("edges", "sequence", "outs", "tensor_hooks", "retained", "pre", "post", "place", "metadata_", "freed",
-                 "__weakref__")
+    Class attributes are the defaults of what most nodes never get; `plain` turns False with the first hook.
+    """
+
+    tensor_hooks = retained = pre = post = place = metadata_ = freed = None
+    plain = True
 
     def __init__(self, edges, outs):
         self.edges, self.outs = edges, outs
-        self.sequence = next(_sequence)
-        self.tensor_hooks = self.retained = self.pre = self.post = self.place = self.metadata_ = self.freed = None
+        self.sequence = next(sequence)
 
     def name(self):
         return type(self).__name__
@@ -51,6 +53,7 @@ class Node:
     def register_hook(self, fn):
         """`fn(grad_inputs, grad_outputs) -> grad_inputs or None`, after the node ran."""
         from torchish.autograd.hooks import add
+        self.plain = False
         if self.post is None:
             self.post = {}
         return add(self.post, fn)
@@ -58,6 +61,7 @@ class Node:
     def register_prehook(self, fn):
         """`fn(grad_outputs) -> grad_outputs or None`, before the node runs."""
         from torchish.autograd.hooks import add
+        self.plain = False
         if self.pre is None:
             self.pre = {}
         return add(self.pre, fn)
@@ -76,19 +80,20 @@ def node_class(name, base):
     """A class so named, as PyTorch has one a backward function."""
     cls = _classes.get((name, base))
     if cls is None:
-        cls = _classes[(name, base)] = type(base)(name, (base,), {"__slots__": (), "__module__": "torch.autograd"})
+        cls = _classes[(name, base)] = type(base)(name, (base,), {"__module__": "torch.autograd"})
     return cls
 
 
 class AccumulateGrad(Node):
     """The node of a leaf: adds what arrives to `variable.grad`."""
 
-    __slots__ = ("variable",)
+    sequence = -1       # the lowest: all that leads to a leaf stands before it
 
     def __init__(self, variable):
-        Node.__init__(self, (), (variable._aval,))
-        self.variable = variable
-        self.sequence = 1 << 62
+        self.edges, self.outs, self.variable = (), (variable._aval,), variable
+
+    def _sequence_nr(self):
+        return (1 << 64) - 1
 
 
 def edge_of(t):
@@ -147,108 +152,121 @@ def view_node(t, base):
     return node_of(op, sig, (0,), (base, *numbers), ())
 
 
-class Saved:
-    """A tensor that a node saved: a reference to its storage, checked against the version at the saving."""
+NOT_IN_INFERENCE = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+                    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, "
+                    "or use `torch.no_grad()` instead of `torch.inference_mode()`.")
 
-    __slots__ = ("storage", "view", "counter", "version", "aval", "fn", "nr", "leaf", "is_result", "kind", "device",
-                 "checked", "packed", "unpack")
 
-    def __init__(self, t, is_result=False, checked=True):
-        self.packed = None
-        hooks = state.saved_hooks
-        if hooks and not is_result:
-            self._pack(t, hooks[-1])
-            return
-        self._keep(t, is_result, checked)
-        if hooks:
-            self._pack_result(t, hooks[-1])
+def saved(t):
+    """What a node keeps of an input: the tensor itself, as PyTorch does, its version counter and its version now."""
+    if t._inference and not state.inference:
+        raise RuntimeError(NOT_IN_INFERENCE)
+    if state.saved_hooks:
+        return Packed(t, None)
+    counter = t._counter
+    if counter is None:
+        counter = t._storage
+    return t, counter, counter.version
 
-    def _keep(self, t, is_result, checked):
-        self.storage, self.view, self.aval, self.device = t._storage, t._view, t._aval, t._device
-        counter = t._counter
-        self.counter = t._storage if counter is None else counter
+
+def frozen(t):
+    """An input as it is now, whatever is written to it later."""
+    fresh = Tensor._of(t._value)
+    fresh._device = t._device
+    e = edge_of(t)
+    if e is not None:
+        fresh._fn, fresh._nr = e
+    return saved(fresh)
+
+
+class SavedResult:
+    """A result that its own node keeps: without the reference back, which would be a cycle."""
+
+    __slots__ = ("tensor", "counter", "version", "nr")
+
+    def __init__(self, t, nr=0):
+        self.tensor, self.nr = plain_copy(t), nr
+        self.counter = t._storage if t._counter is None else t._counter
         self.version = self.counter.version
-        self.is_result, self.checked = is_result, checked
-        self.leaf = self.fn = None
-        self.nr = 0
-        if is_result:
-            return
-        self.fn = t._fn if t._meta is None else grad_fn_of(t)
-        self.nr = t._nr
-        if self.fn is None and t._req:
-            self.leaf = t
 
-    def _pack(self, t, hooks):
+    def open(self, node):
+        if self.counter.version != self.version:
+            raise RuntimeError(overwritten(node, self.tensor, self.counter, self.version, (node, self.nr)))
+        t = plain_copy(self.tensor)
+        t._fn, t._nr = node, self.nr
+        return t
+
+
+class Packed:
+    """A saved tensor that went through the hooks of `saved_tensors_hooks`. `nr`: output number of a result."""
+
+    __slots__ = ("packed", "unpack", "edge", "nr")
+
+    def __init__(self, t, nr):
+        hooks = state.saved_hooks[-1]
         if hooks.__class__ is Disabled:
             raise RuntimeError(hooks.message)
         pack, self.unpack = hooks
+        self.nr, self.edge = nr, edge_of(t) if nr is None else None
         before = t._version
-        plain = _plain(t)
-        self._keep(t, False, True)
         with _no_hooks():
-            self.packed = (pack(plain),)
+            self.packed = pack(plain_copy(t))
         if t._version != before:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
                                "hook can not be modified by in-place operations as this can lead to unexpected side-effects. "
                                "Please open an issue if you need to perform in-place operations on the input to a pack hook.")
-        if self.leaf is None:
-            self.storage = None
 
-    def _pack_result(self, t, hooks):
-        if hooks.__class__ is Disabled:
-            raise RuntimeError(hooks.message)
-        pack, self.unpack = hooks
+    def open(self, node):
         with _no_hooks():
-            self.packed = (pack(_plain(t)),)
-        self.storage = None
-
-    def open(self, node, anomaly=False):
-        """The tensor again, with its place in the graph; raises when it was overwritten."""
-        if self.packed is not None:
-            with _no_hooks():
-                t = self.unpack(self.packed[0])
-            if not isinstance(t, Tensor):
-                raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                                f"{type(t).__name__}")
-            return self._connect(_plain(t), node)
-        if self.checked and self.counter.version != self.version:
-            raise RuntimeError(self._overwritten(node))
-        if self.leaf is not None:
-            return self.leaf
-        t = Tensor._wrap(self.storage, self.aval, self.view)
-        if self.counter is not self.storage:
-            t._counter = self.counter
-        t._device = self.device
-        return self._connect(t, node)
-
-    def _connect(self, t, node):
-        if self.leaf is not None:
-            t._fn, t._nr = edge_of(self.leaf)
-        elif self.is_result:
-            t._fn, t._nr = node, self.nr
-        elif self.fn is not None:
-            t._fn, t._nr = self.fn, self.nr
+            t = self.unpack(self.packed)
+        if not isinstance(t, Tensor):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                            f"{type(t).__name__}")
+        t = plain_copy(t)
+        edge = self.edge if self.nr is None else (node, self.nr)
+        if edge is not None:
+            t._fn, t._nr = edge
         return t
 
-    def _overwritten(self, node):
-        from torchish.ops import dtypes
-        shape = list(self.aval.shape)
-        legacy = dtypes.FROM_NP[self.aval.dtype].legacy
-        text = ("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[torch.{legacy}Tensor {shape}]")
-        fn = node if self.is_result else self.fn
-        if fn is not None:
-            name = "AsStrided" if self.view is not None and not self.is_result else _short(fn.name())
-            text += f", which is output {self.nr} of {name},"
-        text += f" is at version {self.counter.version}; expected version {self.version} instead."
-        text += ANOMALY_HINT if state.anomaly else HINT
-        lines = []
-        if node.place is not None:
-            lines.append(f"It was saved by {node.name()}, recorded at {where.text(node.place)}")
-        write = writes.get(self.counter)
-        if write is not None:
-            lines.append(f"It was last written at {where.text(write)}")
-        return "\n".join([text, *lines])
+
+class Watch(SavedResult):
+    """A result that PyTorch would have saved: only its version matters."""
+
+    __slots__ = ()
+
+
+def saved_result(t, nr=0):
+    return Packed(t, nr) if state.saved_hooks else SavedResult(t, nr)
+
+
+def opened(node, s):
+    """A saved tensor (or number) again; raises when it was overwritten."""
+    if s.__class__ is tuple:
+        t, counter, version = s
+        if counter.version != version:
+            raise RuntimeError(overwritten(node, t, counter, version, edge_of(t)))
+        return t
+    return s.open(node) if s.__class__ in _OPENED else s
+
+
+_OPENED = {SavedResult, Packed, Watch}
+
+
+def overwritten(node, t, counter, version, edge):
+    text = ("one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[torch.{t.dtype.legacy}Tensor {list(t._aval.shape)}]")
+    if edge is not None and edge[0].__class__ is not AccumulateGrad:
+        name = "AsStrided" if t._view is not None and edge[0] is not node else _short(edge[0].name())
+        text += f", which is output {edge[1]} of {name},"
+    text += f" is at version {counter.version}; expected version {version} instead."
+    text += ANOMALY_HINT if state.anomaly else HINT
+    lines = [text]
+    if node.place is not None:
+        lines.append(f"It was saved by {node.name()}, recorded at {where.text(node.place)}")
+    write = writes.get(counter)
+    if write is not None:
+        lines.append(f"It was last written at {where.text(write)}")
+    return "\n".join(lines)
 
 
 def _short(name):
@@ -256,7 +274,7 @@ def _short(name):
     return name.split("Backward")[0] if "Backward" in name else name
 
 
-def _plain(t):
+def plain_copy(t):
     """The same contents outside the graph."""
     out = Tensor._wrap(t._storage, t._aval, t._view)
     if t._counter is not None:
@@ -284,50 +302,48 @@ class _no_hooks:
 writes = weakref.WeakKeyDictionary()     # version counter -> the place of its last in-place write
 
 
-class Watch:
-    """A result that PyTorch would have saved: only its version matters."""
-
-    __slots__ = ("saved",)
-
-    def __init__(self, t):
-        self.saved = Saved(t, True)
-
-
 class OpNode(Node):
     """The node of a table op: `pull` is the op that maps (saved, cotangents) to the gradients of `pull.wrt`."""
 
-    __slots__ = ("pull", "saved", "frees", "numbers")
-
     def __init__(self, pull, edges, outs, saved):
-        Node.__init__(self, edges, outs)
-        self.pull, self.saved = pull, saved
+        self.pull, self.edges, self.outs, self.saved = pull, edges, outs, saved
+        self.sequence = next(sequence)
 
     def release(self):
-        if self.saved:
+        if self.pull.frees:
             self.saved = FREED
 
     def opened(self):
         """The saved operands, ready to use."""
         if self.saved is FREED:
             raise RuntimeError(second_time(self))
-        out = []
-        for s in self.saved:
-            if s.__class__ is Saved:
-                out.append(s.open(self))
-            elif s.__class__ is Watch:
-                s.saved.open(self)
-            else:
-                out.append(s)
-        return out
+        return [opened(self, s) for s in self.saved]
 
-    def run(self, cts):
+    def run(self, cts, needed):
+        """Gradients for the edges numbered in `needed`, None for the others."""
         from torchish.autograd.dispatch import apply
-        floats = self.pull.float_outs
+        pull = self.pull
         saved = self.opened()
-        if all(cts[i] is None for i in floats):
-            return [None] * len(self.edges)
-        grads = apply(self.pull, (*saved, *[cts[i] for i in floats]))
-        return [grads] if len(self.edges) == 1 else list(grads)
+        grads = [None] * len(self.edges)
+        cts = [cts[i] for i in pull.float_outs]
+        if all(ct is None for ct in cts):
+            return grads
+        for part, picks, places in pull.parts(needed, state.grad):
+            out = apply(part, (*[saved[i] for i in picks], *cts))
+            for i, g in zip(places, (out,) if len(places) == 1 else out):
+                grads[i] = g
+        return grads
+
+    @property
+    def next_functions(self):
+        """One entry an operand that PyTorch differentiates, as its nodes have them."""
+        sig, wrt = self.pull.sig, self.pull.wrt
+        names = getattr(getattr(sig.op, "row", sig.op), "operands", None)
+        if names is None or len(names) != len(sig.operands):
+            return Node.next_functions.fget(self)
+        by_position = dict(zip(wrt, self.edges))
+        return tuple(by_position.get(i) or (None, 0) for i, (n, a) in enumerate(zip(names, sig.operands))
+                     if i in by_position or differentiated(n, a))
 
     def __getattr__(self, name):
         if name.startswith("_saved_"):
@@ -335,21 +351,26 @@ class OpNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
+def differentiated(name, aval):
+    """Whether PyTorch has an edge for an operand that needs no gradient: tensors, and numbers wrapped into one."""
+    if hasattr(aval, "dtype"):
+        return aval.dtype.kind in "fcV" or name == "other"
+    return name == "other" and aval is not type(None)
+
+
 def saved_attribute(node, name):
     """`grad_fn._saved_self` and the like: saved operands by PyTorch's names."""
     row = node.pull.sig.op
     row = getattr(row, "row", row)
-    names = list(getattr(row, "operands", ()))
-    names = ["self" if n == "input" else n for n in names]
+    names = ["self" if n == "input" else n for n in getattr(row, "operands", ())]
     if node.saved is FREED:
         raise RuntimeError(second_time(node))
-    opened = node.opened()
     passed = node.pull.passed
     for i, pos in enumerate(passed):
         if pos < len(names) and names[pos] == name:
-            return opened[i]
+            return opened(node, node.saved[i])
     if name == "result" and node.pull.results:
-        return opened[len(passed)]
+        return opened(node, node.saved[len(passed)])
     if name in row.attrs:
         return node.pull.sig.attrs[row.attrs.index(name)]
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
@@ -367,7 +388,7 @@ def second_time(node):
 class CopySlices(Node):
     """A write through a view: the base's gradient with the written slots cut, the slots' gradient sent to the writer."""
 
-    __slots__ = ("chain", "inner")
+    plain = False
 
     def __init__(self, base_edge, base_aval, chain, inner, has_self):
         rest = inner.edges[1:] if has_self else inner.edges
@@ -378,7 +399,7 @@ class CopySlices(Node):
     def release(self):
         self.inner[0].release()
 
-    def run(self, cts):
+    def run(self, cts, needed):
         from torchish.autograd.dispatch import apply
         from torchish.ops.derive import chain_op
         ct = cts[0]
@@ -387,7 +408,7 @@ class CopySlices(Node):
         inner, has_self = self.inner
         read, numbers = chain_op(self.chain)
         slots = apply(read, (ct, *numbers))
-        grads = inner.run([slots])
+        grads = inner.run([slots], tuple(range(len(inner.edges))))
         mine = grads[0] if has_self else None
         if mine is None:
             mine = apply(TABLE["zero"], (slots,))

@@ -101,6 +101,7 @@ def retain_grad(self):
     if self.is_leaf or self._retains:
         return
     node = self.grad_fn
+    node.plain = False
     if node.retained is None:
         node.retained = {}
     node.retained[self._nr] = weakref.ref(self)
@@ -214,6 +215,7 @@ def register_hook(self, hook):
         if self._hooks is None:
             self._hooks = OrderedDict()
         return _hooks.add(self._hooks, hook)
+    node.plain = False
     if node.tensor_hooks is None:
         node.tensor_hooks = {}
     return _hooks.add(node.tensor_hooks.setdefault(self._nr, OrderedDict()), hook)

@@ -16,8 +16,8 @@ class InplaceOp:
     def __init__(self, row):
         self.row, self.name, self.node, self.attrs = row, row.name + "_", row.node, row.attrs
         self.differentiable, self.result, self.saves, self.view = row.differentiable, row.result, row.saves, False
-        self.connects = row.connects
-        self.nondiff = ()
+        self.connects, self.varying = row.connects, row.varying
+        self.nondiff, self.nodes = (), None
 
     def call(self, args, attrs):
         return cast(self.row.call(args, attrs), dtypes.of(args[0]))
@@ -26,48 +26,73 @@ class InplaceOp:
 class Pull:
     """The VJP of one signature with respect to `wrt`.
 
-    Operands: the primal operands the VJP depends on (`passed`), the result if the row's rule is written with it, and one
+    Operands: the primal operands the VJP depends on (`passed`), the results if the row's rule is written with them, and one
     cotangent (or None) per differentiable output.
+
+    frees      whether PyTorch's node saves something that a backward frees
+    nondiff    operands through which no second derivative flows
     """
 
     view = False
-    saves = None
-    result = None
+    saves = result = connects = None
     differentiable = True
-    connects = None
+    varying, attrs, nodes = (), (), None
 
-    def __init__(self, sig, wrt):
+    def __init__(self, sig, wrt, by_result):
         self.sig, self.wrt = sig, wrt
         self.name = sig.op.name + ".vjp"
         self.node = sig.op.node.rstrip("0123456789") + "Backward0"
-        self.float_outs = tuple(i for i, a in enumerate(sig.outs) if a.dtype.kind in "fcV")
-        self.passed = tuple(range(len(sig.operands)))
-        self.results = len(sig.outs) if sig.op.result is not None and wrt == (0,) else 0
-        self.nondiff = ()
+        self.float_outs = sig.floats
+        self.results = len(sig.outs) if by_result else 0
+        self.passed = () if by_result else tuple(range(len(sig.operands)))
+        self._parts = {}
         self._reduce_to_needed()
+        self.frees = self.results > 0 or "r" in (sig.op.saves or "") or any(self._saves(i) for i in self.passed)
+
+    def _saves(self, i):
+        a, rule = self.sig.operands[i], self.sig.op.saves
+        if isinstance(a, Aval):
+            return rule is None or str(i) in rule
+        names = getattr(getattr(self.sig.op, "row", self.sig.op), "operands", ())
+        return i < len(names) and names[i] == "other"   # a number that PyTorch wraps into a tensor and saves
 
     def _reduce_to_needed(self):
-        """Find which primals the cotangents depend on, and through which of them a second derivative can flow."""
+        """Find which primals each cotangent depends on, and through which of them a second derivative can flow."""
+        specs = [_spec(self.sig.operands[i]) for i in self.passed]
         if self.results:
-            self.passed = ()
-        specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, Aval) else _EXAMPLE.get(a)
-                 for a in (self.sig.operands[i] for i in self.passed)]
-        if self.results:
-            specs += [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.sig.outs]
-        specs += [jax.ShapeDtypeStruct(self.sig.outs[i].shape, self.sig.outs[i].dtype) for i in self.float_outs]
+            specs += map(_spec, self.sig.outs)
+        specs += [_spec(self.sig.outs[i]) for i in self.float_outs]
         flat = [i for i, s in enumerate(specs) if s is not None]
         with jax.enable_x64(True):
-            jaxpr = jax.make_jaxpr(lambda *xs: self.call(_spread(len(specs), flat, xs), ()))(*[specs[i] for i in flat])
-        used, smooth = dependence(jaxpr.jaxpr)
-        used = {flat[i] for i in used}
-        smooth = {flat[i] for i in smooth}
-        connects = self.sig.op.connects
+            jaxpr = jax.make_jaxpr(lambda *xs: self.call(_spread(len(specs), flat, xs), ()))(*[specs[i] for i in flat]).jaxpr
+        used = {flat[i] for i in _reach(jaxpr, _any)}
+        smooth = {flat[i] for i in _reach(jaxpr, _inexact)}
         keep = [i for i in range(len(self.passed)) if i in used]
-        position = {old: new for new, old in enumerate(keep)}
-        self.passed = tuple(self.passed[i] for i in keep)
-        self.nondiff = tuple(position[i] for i in keep if i not in smooth) if not connects else ()
-        if not connects:
-            self.nondiff += tuple(i for i in range(self.results) if i not in smooth)
+        passed, self.passed = self.passed, tuple(self.passed[i] for i in keep)
+        fixed = {i for i in range(len(passed) + self.results) if i not in smooth}
+        position = {old: new for new, old in enumerate(keep)} if passed else {i: i for i in range(self.results)}
+        self.nondiff = () if self.sig.op.connects else tuple(position[i] for i in sorted(fixed & position.keys()))
+        # results of one dependence may share a node: in PyTorch a formula has its own
+        n = len(self.wrt)
+        self.dependence = [tuple(_reach(jaxpr, _any, [k == j for j in range(n)])) for k in range(n)] if n > 1 else [()]
+
+    def parts(self, needed, create):
+        """[(VJP op, positions of its saved operands, positions of its results)] for the wanted results: one op, or with
+        `create` one for each group of results with the same dependence, so that a second derivative sees what PyTorch's sees."""
+        made = self._parts.get((needed, create))
+        if made is None:
+            groups = {}
+            for k in needed:
+                groups.setdefault(self.dependence[k] if create else None, []).append(k)
+            made = self._parts[(needed, create)] = [self._part(tuple(ks)) for ks in groups.values()]
+        return made
+
+    def _part(self, places):
+        if len(places) == len(self.wrt):
+            return self, range(len(self.passed) + self.results), places
+        sub = _pull(self.sig, tuple(self.wrt[k] for k in places), self.results > 0)
+        picks = [self.passed.index(i) for i in sub.passed] + [len(self.passed) + r for r in range(sub.results)]
+        return sub, picks, places
 
     def call(self, args, attrs):
         sig = self.sig
@@ -104,6 +129,10 @@ class Pull:
 _EXAMPLE = {bool: True, int: 1, float: 1.0, complex: 1j}
 
 
+def _spec(a):
+    return jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, Aval) else _EXAMPLE.get(a)
+
+
 def _spread(n, positions, xs):
     out = [None] * n
     for i, x in zip(positions, xs):
@@ -111,9 +140,8 @@ def _spread(n, positions, xs):
     return out
 
 
-def dependence(jaxpr):
-    """(invars that the outputs depend on, those among them with a path through inexact values only)."""
-    return _reach(jaxpr, lambda v: True), _reach(jaxpr, _inexact)
+def _any(v):
+    return True
 
 
 def _inexact(v):
@@ -121,6 +149,7 @@ def _inexact(v):
 
 
 def _reach(jaxpr, follow, outs=None):
+    """Positions of the invars that the outputs depend on through values that `follow` accepts."""
     want = {v for i, v in enumerate(jaxpr.outvars) if not hasattr(v, "val") and (outs is None or outs[i]) and follow(v)}
     for eqn in reversed(jaxpr.eqns):
         hit = [v in want for v in eqn.outvars]
@@ -142,16 +171,23 @@ def _reach(jaxpr, follow, outs=None):
 
 def pull_of(sig, wrt):
     """The VJP op of a signature for the operands `wrt`, made once."""
-    p = sig.plans.get(wrt)
+    return _pull(sig, wrt, sig.op.result is not None and wrt == (0,))
+
+
+def _pull(sig, wrt, by_result):
+    key = wrt if by_result == (sig.op.result is not None and wrt == (0,)) else (wrt, by_result)
+    p = sig.plans.get(key)
     if p is None:
-        p = sig.plans[wrt] = Pull(sig, wrt)
+        p = sig.plans[key] = Pull(sig, wrt, by_result)
     return p
 
 
 class ChainOp:
     """A chain of view ops as one op: operands (base, *numbers). What AsStridedBackward0 differentiates."""
 
-    view, saves, result, connects, nondiff, differentiable, attrs = False, None, None, None, (), True, ()
+    view, differentiable = False, True
+    saves = result = connects = nodes = None
+    nondiff = attrs = varying = ()
     name, node = "as_strided", "AsStridedBackward0"
 
     def __init__(self, steps):

@@ -22,11 +22,12 @@ class Op:
     view       the result aliases operand 0
     node       class name of the backward node without the trailing number, e.g. "MulBackward0"
     differentiable  False: the result never requires grad
+    varying    positions of number operands that change at every call (never constants in an executable)
     """
 
     __slots__ = ("name", "fn", "names", "aliases", "inplace", "result", "saves", "view", "node", "differentiable",
                  "operands", "starred", "attrs", "defaults", "doc", "cache", "required", "multi", "base", "out",
-                 "extra", "connects", "nondiff", "inplace_op")
+                 "extra", "connects", "nondiff", "inplace_op", "nodes", "varying")
 
     def __init__(self, name, fn, **facts):
         self.name, self.fn = name, fn
@@ -42,7 +43,8 @@ class Op:
         self.out = facts.pop("out", True)
         self.base = facts.pop("base", None)
         self.connects = facts.pop("connects", None)
-        self.nondiff, self.inplace_op = (), None
+        self.nondiff, self.inplace_op, self.nodes = (), None, None
+        self.varying = facts.pop("varying", ())
         self.extra = facts
         self.cache = {}
         self._read_signature()

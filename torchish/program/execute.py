@@ -3,6 +3,7 @@
 import jax
 
 from torchish.program import infer
+from torchish.program.composite import Composite
 from torchish.program.stats import counters
 
 FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -19,72 +20,75 @@ class Entry:
 
     __slots__ = ("seen", "rows", "exe", "baked", "promoted", "storm", "family")
 
-    def __init__(self, code):
-        self.seen, self.exe, self.baked, self.promoted = 0, None, None, frozenset()
-        self.rows = decode(code)
-        self.family = hash(tuple(s.family for s, _ in self.rows))
+    def __init__(self, code, live):
+        self.seen, self.exe, self.baked = 0, None, None
+        rows, self.promoted = decode(code)
+        self.rows = needed(rows, live)
+        self.family = hash(tuple(row[0].family for row in rows if row[0] is not None))
         self.storm = False
 
 
 def decode(code):
-    """The flat code as rows (signature, operand codes)."""
-    rows, i, by_id = [], 0, infer.BY_ID
+    """The flat code as rows (signature, operand codes, result slots), and the numbers that always vary.
+
+    A composite is replaced by its rows. A row without signature passes its operand on.
+    """
+    calls, i, slot, number, varying = [], 0, 0, 0, []
     while i < len(code):
-        sig = by_id[code[i]]
-        n = len(sig.operands)
-        rows.append((sig, code[i + 1:i + 1 + n]))
-        i += 1 + n
-    return rows
+        sig = infer.BY_ID[code[i]]
+        codes = list(code[i + 1:i + 1 + len(sig.operands)])
+        for k, c in enumerate(codes):
+            if c == NUMBER:
+                codes[k] = NUMBER + number
+                if k in sig.varying:
+                    varying.append(number)
+                number += 1
+        calls.append((sig, codes, range(slot, slot + len(sig.outs))))
+        slot += len(sig.outs)
+        i += 1 + len(sig.operands)
+    rows = []
+    for sig, codes, outs in calls:
+        if sig.op.__class__ is Composite:
+            slot = splice(rows, sig.op, codes, outs, slot)
+        else:
+            rows.append((sig, codes, outs))
+    return rows, frozenset(varying)
+
+
+def splice(rows, op, operands, outs, base):
+    """Append a composite's rows with their slots from `base` on; returns the next free slot."""
+    def moved(code):
+        return None if code is None else operands[~code] if code < 0 else code + base
+    top = base
+    for sig, codes, slots in op.rows:
+        slots = [s + base for s in slots]
+        top = max(top, slots[-1] + 1)
+        rows.append((sig, [moved(c) for c in codes], slots))
+    for out, code in zip(outs, op.results):
+        rows.append((None, [moved(code)], (out,)))
+    return top
 
 
 def needed(rows, live):
-    """Which rows the live slots depend on."""
-    starts, slot = [], 0
-    for sig, _ in rows:
-        starts.append(slot)
-        slot += len(sig.outs)
-    want = bytearray(slot)
-    for s in live:
-        want[s] = 1
-    keep = [False] * len(rows)
-    for r in range(len(rows) - 1, -1, -1):
-        sig, codes = rows[r]
-        if any(want[starts[r]:starts[r] + len(sig.outs)]):
-            keep[r] = True
-            for c in codes:
-                if c is not None and 0 <= c < NUMBER:
-                    want[c] = 1
-    return keep, starts
+    """The rows on which the live slots depend."""
+    want, kept = set(live), []
+    for row in reversed(rows):
+        if not want.isdisjoint(row[2]):
+            kept.append(row)
+            want.update(c for c in row[1] if c is not None and 0 <= c < NUMBER)
+    return kept[::-1]
 
 
 def interpret(rows, live, leaves, numbers, call):
     """Evaluate the rows with `call(sig, args)`; returns the live slots' arrays."""
-    keep, starts = needed(rows, live)
+    last = {c: r for r, (_, codes, _) in enumerate(rows) for c in codes if c is not None and 0 <= c < NUMBER}
+    last.update(dict.fromkeys(live))
     slots = {}
-    k = 0
-    last = {}
-    for r, (sig, codes) in enumerate(rows):
-        if keep[r]:
-            for c in codes:
-                if c is not None and 0 <= c < NUMBER:
-                    last[c] = r
-    alive = set(live)
-    for r, (sig, codes) in enumerate(rows):
-        args = []
+    for r, (sig, codes, outs) in enumerate(rows):
+        args = [None if c is None else leaves[~c] if c < 0 else slots[c] if c < NUMBER else numbers[c - NUMBER] for c in codes]
+        slots.update(zip(outs, args if sig is None else call(sig, args)))
         for c in codes:
-            if c is None:
-                args.append(None)
-            elif c == NUMBER:
-                args.append(numbers[k])
-                k += 1
-            else:
-                args.append(leaves[~c] if c < 0 else slots.get(c))
-        if not keep[r]:
-            continue
-        for j, out in enumerate(call(sig, args)):
-            slots[starts[r] + j] = out
-        for c in codes:
-            if c is not None and 0 <= c < NUMBER and last[c] == r and c not in alive:
+            if c in last and last[c] == r:
                 slots.pop(c, None)
     return [slots[s] for s in live]
 
@@ -132,7 +136,7 @@ def execute(code, leaves, numbers, live, eager_whole=False):
     key = (code, live)
     entry = _programs.get(key)
     if entry is None:
-        entry = _programs[key] = Entry(code)
+        entry = _programs[key] = Entry(code, live)
     entry.seen += 1
     with jax.enable_x64(True):
         if entry.exe is None and not wants_whole(entry, eager_whole):
@@ -149,7 +153,7 @@ def wants_whole(entry, eager_whole):
     """Hot from the second sight on, or at once when compiling operation by operation would cost more."""
     if entry.storm or len(entry.rows) < 2:
         return False
-    unseen = len({s.id for s, _ in entry.rows if s.cold is None})
+    unseen = len({row[0].id for row in entry.rows if row[0] is not None and row[0].cold is None})
     if entry.seen < 2 and not eager_whole and (unseen < WHOLE or unseen * 3 < len(entry.rows)):
         return False
     n = _families[entry.family] = _families.get(entry.family, 0) + 1

@@ -14,12 +14,15 @@ EXAMPLE = {bool: True, int: 1, float: 1.0, complex: 1j}
 class Sig:
     """What a record needs to know: the result avals, an identity number, and the cold executable once made."""
 
-    __slots__ = ("op", "attrs", "operands", "id", "outs", "single", "cold", "plans", "traced", "family")
+    __slots__ = ("op", "attrs", "operands", "id", "outs", "single", "cold", "plans", "traced", "family", "varying",
+                 "floats")
 
     def __init__(self, op, attrs, operands, outs, single, traced):
         self.op, self.attrs, self.operands = op, attrs, operands
         self.outs, self.single, self.traced = outs, single, traced
         self.cold, self.plans = None, {}
+        self.floats = tuple(k for k, a in enumerate(outs) if a.dtype.kind in "fcV")   # results that can require grad
+        self.varying = getattr(op, "varying", ())
         self.id = len(BY_ID)
         BY_ID.append(self)
         # the same operation on other shapes: what a storm of structures has in common

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchish.program import execute as _execute
 from torchish.program import infer as _infer
+from torchish.program.stats import counters
 from torchish.program.value import Value, aval_of
 
 NUMBER = _execute.NUMBER
@@ -18,6 +19,13 @@ SOFT_LIMIT = 2_000
 immediate = os.environ.get("TORCHISH_IMMEDIATE", "") not in ("", "0")
 
 
+def reference_counts(slots):
+    return list(map(sys.getrefcount, slots))
+
+
+UNHELD = reference_counts([Value(None)])[0]     # what the interpreter counts for a Value that only the program holds
+
+
 class Program:
     """Operations of one thread that wait to be run.
 
@@ -25,7 +33,7 @@ class Program:
     or None). What must be computed is decided at the flush: a slot whose Value nobody else holds is no output.
     """
 
-    __slots__ = ("code", "leaves", "leaf_index", "numbers", "slots", "lock", "count", "marks")
+    __slots__ = ("code", "leaves", "leaf_index", "numbers", "slots", "lock", "count", "backwards")
 
     def __init__(self):
         self.lock = threading.RLock()
@@ -33,17 +41,14 @@ class Program:
 
     def reset(self):
         self.code, self.leaves, self.leaf_index, self.numbers, self.slots = [], [], {}, [], []
-        self.count = 0
-        self.marks = 0
+        self.count = self.backwards = 0
 
     def leaf(self, v):
         """The operand code of a Value that is concrete or pending elsewhere."""
-        i = self.leaf_index.get(id(v))
-        if i is None:
-            if v.array is None:
-                v.force()
-            i = self.leaf_index[id(v)] = ~len(self.leaves)
-            self.leaves.append(v)
+        if v.array is None:
+            v.force()
+        i = self.leaf_index[v] = ~len(self.leaves)
+        self.leaves.append(v)
         return i
 
     def flush(self):
@@ -51,8 +56,7 @@ class Program:
             if not self.code:
                 return
             slots = self.slots
-            refs = sys.getrefcount
-            live = tuple([i for i, v in enumerate(slots) if refs(v) > 3])
+            live = tuple([i for i, n in enumerate(reference_counts(slots)) if n > UNHELD])
             code, leaves, numbers = tuple(self.code), [v.array for v in self.leaves], tuple(self.numbers)
             try:
                 outs = _execute.execute(code, leaves, numbers, live) if live else ()
@@ -82,10 +86,11 @@ def flush():
 
 
 def mark():
-    """Called where a training step may end: flushes when the program grew long or already holds a backward pass."""
+    """Called where a backward pass starts: flushes when the program is long or already holds one."""
     p = _local.program
-    if p.count > SOFT_LIMIT:
+    if p.backwards or p.count > SOFT_LIMIT:
         p.flush()
+    p.backwards += 1
 
 
 def signature(op, operands, attrs=()):
@@ -94,9 +99,47 @@ def signature(op, operands, attrs=()):
     return _infer.active.get(key) or _infer.infer(key)
 
 
+def signature_of(op, avals, attrs=()):
+    """The same from the operands' avals (a number's class, None for an absent operand)."""
+    key = (op, attrs, *avals)
+    return _infer.active.get(key) or _infer.infer(key)
+
+
 def record(op, operands, attrs=()):
     """Append one operation; returns its Value, or a list of Values. Raises PyTorch's shape and dtype errors at once."""
-    return append(signature(op, operands, attrs), operands)
+    return recorded(op, operands, attrs)[1]
+
+
+def recorded(op, operands, attrs=()):
+    """(signature, result) of one operation appended to the thread's program."""
+    p = _local.program
+    key, row, numbers = [op, attrs], [0], None
+    with p.lock:
+        index = p.leaf_index
+        for x in operands:
+            if x.__class__ is Value:
+                key.append(x.aval)
+                if x.program is p:
+                    row.append(x.slot)
+                else:
+                    i = index.get(x)
+                    row.append(p.leaf(x) if i is None else i)
+            elif x is None:
+                key.append(None.__class__)
+                row.append(None)
+            else:
+                key.append(x.__class__)
+                row.append(NUMBER)
+                if numbers is None:
+                    numbers = [x]
+                else:
+                    numbers.append(x)
+        key = tuple(key)
+        sig = _infer.active.get(key) or _infer.infer(key)
+        if sig.traced:
+            return sig, _run_traced(sig, operands)
+        row[0] = sig.id
+        return sig, _add(p, sig, row, numbers)
 
 
 def append(sig, operands):
@@ -105,30 +148,35 @@ def append(sig, operands):
         return _run_traced(sig, operands)
     p = _local.program
     with p.lock:
-        row = [sig.id]
-        numbers = []
+        row, numbers, index = [sig.id], [], p.leaf_index
         for x in operands:
             if x.__class__ is Value:
-                row.append(x.slot if x.program is p else p.leaf(x))
+                if x.program is p:
+                    row.append(x.slot)
+                else:
+                    i = index.get(x)
+                    row.append(p.leaf(x) if i is None else i)
             elif x is None:
                 row.append(None)
             else:
                 row.append(NUMBER)
                 numbers.append(x)
-        p.code += row
-        if numbers:
-            p.numbers += numbers
-        slots = p.slots
-        p.count += 1
-        if sig.single:
-            out = Value(sig.outs[0], None, p, len(slots))
-            slots.append(out)
-        else:
-            out = []
-            for a in sig.outs:
-                v = Value(a, None, p, len(slots))
-                slots.append(v)
-                out.append(v)
+        return _add(p, sig, row, numbers)
+
+
+def _add(p, sig, row, numbers):
+    p.code += row
+    if numbers:
+        p.numbers += numbers
+    slots = p.slots
+    p.count += 1
+    if sig.single:
+        out = Value(sig.outs[0], None, p, len(slots))
+        slots.append(out)
+    else:
+        n = len(slots)
+        out = [Value(a, None, p, n + i) for i, a in enumerate(sig.outs)]
+        slots += out
     if immediate or p.count > HARD_LIMIT:
         p.flush()
     return out

@@ -48,6 +48,7 @@ class device:
 
 
 cpu = device("cpu")
+default = cpu  # of factories that are given none: torch.set_default_device
 
 
 def check(d):
@@ -66,3 +67,25 @@ def check(d):
             raise RuntimeError(f"no {d.type} device is visible to JAX on this machine")
         return d
     raise NotImplementedError(f"torchish has no device '{d}'; use 'cpu', 'cuda' or 'tpu'")
+
+
+_PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
+
+
+def _visible(kind):
+    return [d for d in jax.devices() if d.platform == _PLATFORMS[kind]]
+
+
+def count(kind):
+    """How many devices of that kind JAX sees."""
+    return len(_visible(kind))
+
+
+def name(kind, index):
+    return _visible(kind)[index].device_kind
+
+
+def memory(kind, figure):
+    """A figure of the allocator of the first device of that kind, in bytes; 0 where it is unknown."""
+    found = _visible(kind)
+    return ((found[0].memory_stats() or {}) if found else {}).get(figure, 0)

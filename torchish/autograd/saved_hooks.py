@@ -1,0 +1,148 @@
+"""What `torch.autograd.graph` offers beside the nodes: hooks on saved tensors, gradient edges, hooks on several tensors."""
+
+import contextlib
+import functools
+import threading
+import weakref
+from typing import NamedTuple
+
+from torchish.autograd import hooks
+from torchish.autograd.graph import Node, edge_of
+from torchish.autograd.modes import state
+from torchish.tensor import Tensor
+
+__all__ = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook",
+           "allow_mutation_on_saved_tensors", "Node", "GradientEdge", "get_gradient_edge", "increment_version"]
+
+
+class _Disabled(threading.local):
+    message = None          # of disable_saved_tensors_hooks, in this thread
+
+
+_disabled = _Disabled()
+
+
+class saved_tensors_hooks:
+    """Inside, `pack_hook(tensor)` is kept in place of a saved tensor and `unpack_hook(packed)` gives it back at its use."""
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self):
+        if _disabled.message is not None:
+            raise RuntimeError(_disabled.message)
+        self.previous = state.saved_hooks
+        state.saved_hooks = (*self.previous, (self.pack_hook, self.unpack_hook))
+
+    def __exit__(self, *exc):
+        state.saved_hooks = self.previous
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep saved tensors in the host's memory until backward needs them."""
+
+    def __init__(self, pin_memory=False, device_type="cuda"):
+        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message):
+    """Inside, saved_tensors_hooks raises `error_message`."""
+    if state.saved_hooks:
+        raise RuntimeError(error_message)
+    previous, _disabled.message = _disabled.message, error_message
+    try:
+        yield
+    finally:
+        _disabled.message = previous
+
+
+def allow_mutation_on_saved_tensors():
+    """Not supported: clone what is written later."""
+    raise NotImplementedError("torchish does not support allow_mutation_on_saved_tensors; clone() a tensor before it is changed in "
+                              "place")
+
+
+# --- edges -----------------------------------------------------------------------------------------------------------
+
+class GradientEdge(NamedTuple):
+    """A place in the graph: an output of a node. autograd.grad takes it in place of a tensor."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
+
+
+def get_gradient_edge(tensor):
+    """Where the gradient of `tensor` goes."""
+    edge = edge_of(tensor)
+    if edge is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(*edge)
+
+
+def increment_version(tensor):
+    """Count one more in-place change, for writes that autograd did not see."""
+    tensors = (tensor,) if isinstance(tensor, Tensor) else tensor
+    if not hasattr(tensors, "__iter__"):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for t in tensors:
+        t._bump()
+
+
+# --- hooks on several tensors ----------------------------------------------------------------------------------------
+
+class _Handles(hooks.RemovableHandle):
+    """Removes several hooks at once."""
+
+    def __init__(self, handles):
+        self.handles = handles
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+
+def _node(t):
+    edge = t[:2] if isinstance(t, GradientEdge) else edge_of(t)
+    if edge is None:
+        raise AssertionError("Expected gradient function to be set")
+    return edge[0]
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Once a backward: `fn(gradients)` when all that come are there (None for the others), or with mode="any" `fn(gradient)` at
+    the first."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    register = _register_all if mode == "all" else _register_any
+    return _Handles(register(tensors, fn))
+
+
+def _register_all(tensors, fn):
+    nodes = [_node(t) for t in tensors]
+    passes = weakref.WeakKeyDictionary()       # backward pass -> [gradients, how many are still to come]
+
+    def hook(i, grad):
+        task = state.task
+        entry = passes.get(task)
+        if entry is None:
+            entry = passes[task] = [[None] * len(nodes), sum(map(task.will_run, nodes))]
+        entry[0][i] = grad
+        entry[1] -= 1
+        if not entry[1]:
+            fn(entry[0])
+
+    return [t.register_hook(functools.partial(hook, i)) for i, t in enumerate(tensors)]
+
+
+def _register_any(tensors, fn):
+    seen = weakref.WeakSet()
+
+    @functools.wraps(fn)
+    def hook(grad):
+        if state.task not in seen:
+            seen.add(state.task)
+            fn(grad)
+
+    return [t.register_hook(hook) for t in tensors if t.requires_grad]

@@ -1,0 +1,34 @@
+"""Composite: several recorded operations as one, planned once and replayed as a single record."""
+
+from torchish.program.infer import Sig
+
+
+class Composite:
+    """Rows (signature, operand codes, result slots); an operand code is a slot, ~position of an operand, or None.
+
+    Executables see the rows, not the composite: `execute.decode` splices them into the program.
+    """
+
+    view = False
+    saves = result = connects = None
+    differentiable = True
+    nondiff, attrs, nodes = (), (), None
+
+    def __init__(self, name, node, rows, results):
+        self.name, self.node, self.rows, self.results = name, node, rows, results
+
+    def call(self, args, attrs):
+        slots = {}
+
+        def read(code):
+            return None if code is None else args[~code] if code < 0 else slots[code]
+
+        for sig, codes, outs in self.rows:
+            slots.update(zip(outs, sig.call([read(c) for c in codes])))
+        return tuple([read(c) for c in self.results])
+
+
+def composite(name, node, rows, results, operands, outs):
+    """The signature of a composite: `operands` and `outs` are avals (or number classes)."""
+    traced = any(getattr(a, "traced", False) for a in operands)
+    return Sig(Composite(name, node, rows, results), (), operands, outs, False, traced)
