@@ -1,8 +1,19 @@
 """The door: run an op on tensors and record its node. Also views, in-place writes and out= arguments."""
 
 from torchish.autograd import where
-from torchish.autograd.graph import (MULTI_VIEW, CopySlices, OpNode, ViewMeta, Watch, edge_of, frozen,
-                                     node_class, saved, saved_result, writes)
+from torchish.autograd.graph import (
+    MULTI_VIEW,
+    CopySlices,
+    OpNode,
+    ViewMeta,
+    Watch,
+    edge_of,
+    frozen,
+    node_class,
+    saved,
+    saved_result,
+    writes,
+)
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.ops.derive import inplace_op, pull_of
@@ -195,6 +206,16 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
             save_results(node, op, (t,))
         rebase(t, node, 0 in wrt)
     return t
+
+
+def update(row, targets, args, attrs):
+    """Several tensors become the results of one op, outside the graph."""
+    outs = record(row, [a._value if isinstance(a, Tensor) else a for a in args], attrs)
+    place = where.here()
+    for t, v in zip(targets, outs):
+        check_inplace(t, t.requires_grad)
+        t._write(v)
+        writes[t._storage if t._counter is None else t._counter] = place
 
 
 def _early_node(op, sig, wrt, operands):

@@ -8,8 +8,17 @@ views, anomaly mode, tracers) is served by the engine's live pass instead, node 
 from operator import attrgetter
 
 from torchish.autograd import where
-from torchish.autograd.graph import (FREED, AccumulateGrad, OpNode, SavedResult, Watch, edge_of, node_class, opened, overwritten,
-                                     second_time)
+from torchish.autograd.graph import (
+    FREED,
+    AccumulateGrad,
+    OpNode,
+    SavedResult,
+    Watch,
+    edge_of,
+    node_class,
+    overwritten,
+    second_time,
+)
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.ops.derive import pull_of

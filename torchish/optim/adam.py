@@ -3,7 +3,6 @@
 import torchish as torch
 from torchish.optim.optimizer import (
     PerParameter,
-    advance,
     check,
     check_betas,
     check_fused,
@@ -15,6 +14,8 @@ from torchish.optim.optimizer import (
 
 class Adam(PerParameter):
     """Steps scaled by running averages of the gradient and its square."""
+
+    row = "fused_adam"
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
@@ -39,22 +40,17 @@ class Adam(PerParameter):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = torch.zeros_like(p)
 
-    def _update(self, p, grad, state, group):
-        step, lr = advance(state), plain_lr(group)
-        beta1, beta2 = group["betas"]
-        exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        if group["weight_decay"] != 0:
-            if group["decoupled_weight_decay"]:
-                p.mul_(1 - lr * group["weight_decay"])
-            else:
-                grad = grad.add(p, alpha=group["weight_decay"])
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        step_size = lr / (1 - beta1**step)
-        root = (1 - beta2**step) ** 0.5
-        if group["amsgrad"]:
-            exp_avg_sq = state["max_exp_avg_sq"].copy_(torch.maximum(state["max_exp_avg_sq"], exp_avg_sq))
-        p.addcdiv_(exp_avg, (exp_avg_sq.sqrt() / root).add(group["eps"]), value=-step_size)
+    def _states(self, group):
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+
+    def _numbers(self, group, step):
+        lr, (beta1, beta2) = plain_lr(group), group["betas"]
+        decoupled = group["decoupled_weight_decay"] and group["weight_decay"] != 0
+        return lr / (1 - beta1**step), (1 - beta2**step) ** 0.5, 1 - lr * group["weight_decay"] if decoupled else 1.0
+
+    def _attributes(self, group, step):
+        return (*group["betas"], group["eps"], group["weight_decay"], group["decoupled_weight_decay"], group["amsgrad"],
+                group["maximize"])
 
 
 class AdamW(Adam):

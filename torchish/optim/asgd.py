@@ -3,13 +3,13 @@
 import numpy as np
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_lr, plain_lr, recall, remember, step_tensor
+from torchish.optim.optimizer import PerParameter, advance, check, check_lr, plain_lr, step_tensor
+from torchish.tensor import number_of, put_number
 
 
 def _set(t, value):
-    """Write a number into a single precision tensor and remember it."""
-    t.fill_(value)
-    remember(t, float(np.float32(value)))
+    """Write a number into a single precision tensor."""
+    put_number(t, float(np.float32(value)))
 
 
 class ASGD(PerParameter):
@@ -31,7 +31,7 @@ class ASGD(PerParameter):
 
     def _update(self, p, grad, state, group):
         step, lr, lambd = advance(state), plain_lr(group), group["lambd"]
-        eta, mu, ax = recall(state["eta"]), recall(state["mu"]), state["ax"]
+        eta, mu, ax = number_of(state["eta"]), number_of(state["mu"]), state["ax"]
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])
         p.mul_(1 - lambd * eta)

@@ -10,10 +10,9 @@ from torchish.optim.optimizer import (
     check_betas,
     check_lr,
     plain_lr,
-    recall,
-    remember,
     step_tensor,
 )
+from torchish.tensor import number_of, put_number
 
 
 class NAdam(PerParameter):
@@ -59,7 +58,6 @@ class NAdam(PerParameter):
     @staticmethod
     def _multiply(product, mu):
         """The product, which is kept in single precision, times mu."""
-        value = float(np.float32(recall(product)) * np.float32(mu))
-        product *= mu
-        remember(product, value)
+        value = float(np.float32(number_of(product)) * np.float32(mu))
+        put_number(product, value)
         return value

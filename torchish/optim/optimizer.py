@@ -8,8 +8,11 @@ from itertools import chain
 
 import torchish as torch
 from torchish import program
+from torchish.autograd.dispatch import apply, update
 from torchish.autograd.hooks import RemovableHandle
 from torchish.nn.modules._names import typename
+from torchish.ops import TABLE
+from torchish.tensor import number_of, put_number
 
 _global_pre_hooks, _global_post_hooks = OrderedDict(), OrderedDict()
 
@@ -273,27 +276,13 @@ def check(name, value, ok):
         raise ValueError(f"Invalid {name} value: {value}")
 
 
-def remember(t, value):
-    """Note what a one-element tensor of a state holds.
-
-    Reading it would run the recorded program at every step. The number is kept beside the tensor instead, together with the
-    tensor's version, so that an edited or replaced tensor is read again.
-    """
-    t._known = (t._version, value)
-
-
-def recall(t):
-    """The number in a one-element tensor, without reading it where it is known."""
-    known = getattr(t, "_known", None)
-    return known[1] if known is not None and known[0] == t._version else t.item()
-
-
 def advance(state):
-    """Add one to state["step"] and return the new count as a Python number."""
-    step = state["step"]
-    count = recall(step) + 1
-    step += 1
-    remember(step, count)
+    """Add one to state["step"] and return the new count as a Python number.
+
+    The count is known on the host; reading a tensor would run the recorded program at every step.
+    """
+    count = number_of(state["step"]) + 1
+    put_number(state["step"], count)
     return count
 
 
@@ -313,7 +302,13 @@ def step_tensor():
 
 
 class PerParameter(Optimizer):
-    """An optimizer that updates one parameter after the other by `_init_state` and `_update`."""
+    """An optimizer that updates each parameter by itself: by `_update`, or all of them by one operation.
+
+    row      name of that operation in the table (see `ops/optimizers.py`), with `_numbers` and `_attributes` for its arguments
+    states   names of the state tensors that it updates
+    """
+
+    row = None
 
     def step(self, closure=None):
         """One update of the parameters; `closure` computes the loss anew."""
@@ -324,22 +319,59 @@ class PerParameter(Optimizer):
         for group in self.param_groups:
             differentiable = group.get("differentiable", False)
             with torch.set_grad_enabled(differentiable and torch.is_grad_enabled()):
-                for p in group["params"]:
-                    grad = p.grad
-                    if grad is None:
-                        continue
-                    state = self.state.get(p, {})
-                    if not state:
-                        self._init_state(p, state, group)
-                    if group.get("maximize", False):
-                        grad = -grad
-                    if torch.is_complex(p):
-                        self._update_complex(p, grad, state, group)
-                    else:
-                        self._update(p, grad, state, group)
-                    if state:  # SGD without momentum has none
-                        self.state[p] = state
+                if self.row is None:
+                    self._step_one_by_one(group)
+                else:
+                    self._step_together(group)
         return loss
+
+    def _step_one_by_one(self, group):
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            state = self.state.get(p, {})
+            if not state:
+                self._init_state(p, state, group)
+            if group.get("maximize", False):
+                grad = -grad
+            if torch.is_complex(p):
+                self._update_complex(p, grad, state, group)
+            else:
+                self._update(p, grad, state, group)
+            if state:
+                self.state[p] = state
+
+    def _step_together(self, group):
+        """One operation for all parameters that have taken the same number of steps."""
+        batches = {}
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            state = self.state.get(p, {})
+            if not state:
+                self._init_state(p, state, group)
+            batches.setdefault(self._advance(p, state, group), []).append((p, grad, state))
+            if state:
+                self.state[p] = state
+        names = self._states(group)
+        for count, members in batches.items():
+            columns = [[p for p, _, _ in members]] + [[s[name] for _, _, s in members] for name in names]
+            columns = [[torch.view_as_real(t) if t.is_complex() else t for t in column] for column in columns]
+            grads = [torch.view_as_real(g) if g.is_complex() else g for _, g, _ in members]
+            targets = [t for column in columns for t in column]
+            operands = [*self._numbers(group, count), *columns[0], *grads, *targets[len(members):]]
+            attributes = (len(members), *self._attributes(group, count))
+            if torch.is_grad_enabled():
+                for t, new in zip(targets, apply(TABLE[self.row], operands, attributes)):
+                    t.copy_(new)
+            else:
+                update(TABLE[self.row], targets, operands, attributes)
+
+    def _advance(self, p, state, group):
+        """Count the step; parameters with another answer need an operation of their own."""
+        return advance(state)
 
     def _update_complex(self, p, grad, state, group):
         """Real and imaginary parts are updated like two real numbers."""

@@ -7,6 +7,8 @@ from torchish.optim.optimizer import PerParameter, check, check_fused, plain_lr
 class SGD(PerParameter):
     """Gradient descent, optionally with (Nesterov) momentum."""
 
+    row = "fused_sgd"
+
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
                  differentiable=False, fused=None):
         if isinstance(lr, torch.Tensor) and lr.numel() != 1:
@@ -22,15 +24,17 @@ class SGD(PerParameter):
                                   "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
                                   "differentiable": differentiable, "fused": fused})
 
-    def _update(self, p, grad, state, group):
-        momentum = group["momentum"]
-        if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
-        if momentum != 0:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = state["momentum_buffer"] = grad.detach().clone()
-            else:
-                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        p.add_(grad, alpha=-plain_lr(group))
+    def _advance(self, p, state, group):
+        first = group["momentum"] != 0 and state.get("momentum_buffer") is None
+        if first:
+            state["momentum_buffer"] = torch.empty_like(p)
+        return first
+
+    def _states(self, group):
+        return ("momentum_buffer",) if group["momentum"] != 0 else ()
+
+    def _numbers(self, group, first):
+        return (plain_lr(group),)
+
+    def _attributes(self, group, first):
+        return (group["momentum"], group["dampening"], group["weight_decay"], group["nesterov"], group["maximize"], first)

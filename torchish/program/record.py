@@ -9,7 +9,6 @@ import numpy as np
 
 from torchish.program import execute as _execute
 from torchish.program import infer as _infer
-from torchish.program.stats import counters
 from torchish.program.value import Value, aval_of
 
 NUMBER = _execute.NUMBER

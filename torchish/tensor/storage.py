@@ -50,6 +50,44 @@ class SharedStorage(Storage):
 _cell = Storage.value
 
 
+class NumberStorage(Storage):
+    """A storage of one number that the host knows: a Value is made when somebody reads it (`array` holds the number, `seen` its
+    shape and dtype). An ordinary storage again once something else is written."""
+
+    __slots__ = ()
+
+    @property
+    def value(self):
+        v = _cell.__get__(self)
+        if v is None:
+            v = program.from_numpy(np.full(self.seen.shape, self.array, self.seen.dtype))
+            _cell.__set__(self, v)
+        return v
+
+    @value.setter
+    def value(self, v):
+        self.__class__ = Storage
+        self.value, self.array, self.seen = v, None, None
+
+
+def put_number(t, number):
+    """Write a Python number, rounded to its dtype by the caller, into a tensor of one element without recording anything."""
+    s = t._storage
+    if s.__class__ is SharedStorage or t._view is not None:
+        t._write(program.from_numpy(np.full(t._aval.shape, number, t._aval.dtype)))
+        return
+    s.__class__ = NumberStorage
+    _cell.__set__(s, None)
+    s.array, s.seen = number, t._aval
+    t._bump()
+
+
+def number_of(t):
+    """The number in a tensor of one element, without running anything where it is known."""
+    s = t._storage
+    return s.array if s.__class__ is NumberStorage else t.item()
+
+
 def _same(a, b):
     return a.tobytes() == b.tobytes()
 

@@ -1,0 +1,136 @@
+"""vmap on tensors: mapped dimensions are entered, left, and summed over, each with its node in the graph."""
+
+import contextlib
+import threading
+
+from torchish.autograd.graph import Node, edge_of
+from torchish.autograd.modes import state
+from torchish.ops import TABLE
+from torchish.program import record
+from torchish.program.batched import Level, batched, by_index, levels_of, physical
+from torchish.tensor import Tensor
+
+INPLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
+           "more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. "
+           "Please try to use out-of-place operators instead of inplace arithmetic. If said operator is being called inside the "
+           "PyTorch framework, please file a bug report instead.")
+
+
+class _Active(threading.local):
+    levels = ()             # of the vmaps that run in this thread, outermost first
+
+
+_active = _Active()
+
+
+@contextlib.contextmanager
+def level_of(size):
+    """A new mapped dimension, as long as the block runs."""
+    level, previous = Level(size), _active.levels
+    _active.levels = (*previous, level)
+    try:
+        yield level
+    finally:
+        _active.levels = previous
+
+
+class LevelNode(Node):
+    """The node of a change of levels; `transposed(gradient, *args)` is the opposite change."""
+
+    plain = False
+
+    def __init__(self, t, out, transposed, *args):
+        super().__init__((edge_of(t),), (out._aval,))
+        self.transposed, self.args = transposed, args
+
+    def run(self, cts, needed):
+        return [None if cts[0] is None else self.transposed(cts[0], *self.args)]
+
+
+class EnterBatchBackward(LevelNode):
+    pass
+
+
+class LeaveBatchBackward(LevelNode):
+    pass
+
+
+class SumBatchBackward(LevelNode):
+    pass
+
+
+def _made(t, value, node, transposed, *args):
+    out = Tensor._of(value)
+    out._device = t._device
+    if state.grad and t.requires_grad:
+        out._fn = node(t, out, transposed, *args)
+    return out
+
+
+def _moved(value, source, destination):
+    if source == destination:
+        return value
+    dims = list(range(value.aval.ndim))
+    dims.insert(destination, dims.pop(source))
+    return record(TABLE["permute"], (value,), (tuple(dims),))
+
+
+def enter(t, level, dim):
+    """`t` seen one entry of dimension `dim` at a time."""
+    outer = levels_of(t._value)
+    levels = tuple(sorted((*outer, level), key=by_index))
+    value = _moved(physical(t._value), len(outer) + dim, levels.index(level))
+    return _made(t, batched(value, levels), EnterBatchBackward, leave, level, dim)
+
+
+def leave(t, level, dim):
+    """All entries of `t` again, along a new dimension `dim`; equal ones where `t` is not mapped."""
+    levels = levels_of(t._value)
+    if level not in levels:
+        t = spread(t, level)
+        levels = levels_of(t._value)
+    rest = tuple(other for other in levels if other is not level)
+    value = _moved(physical(t._value), levels.index(level), len(rest) + dim)
+    return _made(t, batched(value, rest), LeaveBatchBackward, enter, level, dim)
+
+
+def spread(t, level):
+    """`t` as a mapped tensor with equal entries."""
+    outer = levels_of(t._value)
+    levels = tuple(sorted((*outer, level), key=by_index))
+    k = levels.index(level)
+    value = physical(t._value)
+    shape = value.aval.shape
+    value = record(TABLE["view"], (value,), (shape[:k] + (1,) + shape[k:],))
+    value = record(TABLE["expand"], (value,), (shape[:k] + (level.size,) + shape[k:],))
+    return _made(t, batched(value, levels), EnterBatchBackward, summed, (level,))
+
+
+def summed(t, levels):
+    """The sum over mapped dimensions, which the result no longer has."""
+    mine = levels_of(t._value)
+    gone = tuple(k for k, level in enumerate(mine) if level in levels)
+    if not gone:
+        return t
+    value = record(TABLE["sum"], (physical(t._value),), (gone, False, None))
+    return _made(t, batched(value, tuple(level for level in mine if level not in levels)), SumBatchBackward, _same)
+
+
+def _same(t):
+    return t
+
+
+def gradient_for(g, aval):
+    """A gradient that reaches what is not mapped, in a pass outside of the vmap: the sum of the entries' gradients."""
+    if g._aval.traced.__class__ is not tuple:
+        return g
+    known = aval.traced if aval.traced.__class__ is tuple else ()
+    return summed(g, tuple(level for level in levels_of(g._value)
+                           if level not in _active.levels and (level.index, level.size) not in known))
+
+
+def like(t, source):
+    """A new tensor mapped as `source` is, so that mapped values can be written into it."""
+    for level in levels_of(source._value):
+        t = spread(t, level)
+    return t
