@@ -20,6 +20,8 @@ from torchish import nn
 from torchish import optim, utils
 from torchish import amp, backends, cuda, jit, version
 from torchish.amp import autocast
+from torchish import accelerator, compiler, distributed, func, hub, multiprocessing, profiler, testing, types
+from torchish.func import vmap
 from torchish.dropin import install
 
 __version__ = "2.13.0"

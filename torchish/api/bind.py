@@ -4,16 +4,20 @@ A wrapper has the row's own parameter names and defaults; positional-only operan
 `axis=`, `keepdims=` are added where PyTorch has them.
 """
 
+import inspect
 import numbers
+import re
 
 import numpy as np
 
+from torchish.api import bounds
 from torchish.autograd.dispatch import apply, inplace, write_out
 from torchish.ops import TABLE, dtypes
-from torchish.tensor import Tensor, tensor_of
+from torchish.tensor import Tensor
 
 STATIC = {int, float, bool, complex, str, type(None), dtypes.dtype}
-PLAIN = {int, float, bool, complex, type(None)}
+NUMBER = {int, float, bool, complex}
+PLAIN = NUMBER | {type(None)}
 # attributes that PyTorch's methods also take as separate arguments
 VARIADIC = {"permute": "dims", "repeat": "repeats", "tile": "dims", "flip": "dims"}
 
@@ -61,79 +65,110 @@ def static(x):
     return x
 
 
-def operand(x, function, name, position):
-    """A non-tensor operand: Python numbers stay, numpy scalars become numbers, anything else is refused."""
-    if isinstance(x, np.generic):
-        return x.item()
-    if isinstance(x, numbers.Number):
+def type_name(x):
+    """The name of a value's type as C code prints it."""
+    c = type(x)
+    return f"numpy.{c.__name__}" if c.__module__ == "numpy" else c.__name__
+
+
+def operand(x, function, name, position, number=True):
+    """A non-tensor operand: numpy scalars become Python numbers where numbers are taken, anything else is refused."""
+    if number and isinstance(x, numbers.Number):
+        if isinstance(x, np.generic):
+            return x.item()
         return bool(x) if isinstance(x, bool) else int(x) if isinstance(x, numbers.Integral) else \
             float(x) if isinstance(x, numbers.Real) else complex(x)
-    if isinstance(x, np.ndarray):
-        return tensor_of(x)
-    raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(x).__name__}")
+    if number and isinstance(x, np.bool_):
+        return bool(x)
+    raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type_name(x)}")
 
 
-def first(x, function, name="input"):
-    raise TypeError(f"{function}(): argument '{name}' (position 1) must be Tensor, not {type(x).__name__}")
-
-
-# where PyTorch's order of parameters is not operands first
-ORDER = {
-    "gather": "input, dim, index, *, sparse_grad=False",
-    "scatter": "input, dim, index, src=None, *, value=None, reduce=None",
-    "scatter_add": "input, dim, index, src",
-    "scatter_reduce": "input, dim, index, src, reduce, *, include_self=True",
-    "index_select": "input, dim, index",
-    "index_add": "input, dim, index, source, *, alpha=1",
-    "index_copy": "input, dim, index, source",
-    "index_fill": "input, dim, index, value",
-    "index_reduce": "input, dim, index, source, reduce, *, include_self=True",
-    "diff": "input, n=1, dim=-1, prepend=None, append=None",
-    "trapezoid": "y, x=None, *, dx=None, dim=-1",
-    "cumulative_trapezoid": "y, x=None, *, dx=None, dim=-1",
-}
+# operands that are given by keyword only
+KEYWORD = {"alpha", "beta"}
+# operands that may be Python numbers in every row
+SCALAR = {"alpha", "beta", "value", "fill_value"}
 
 # lines that settle alternative arguments
+SETTLE = {"scatter": ["if value is not None: src = value"]}
+
+# checks that look at the numbers of an index or a divisor
 PREPARE = {
-    "scatter": ["    if value is not None: src = value"],
-    "trapezoid": ["    if dx is None: dx = 1"],
-    "cumulative_trapezoid": ["    if dx is None: dx = 1"],
+    "scatter": ["bounds.gathered(index, input, dim)"],
+    "gather": ["bounds.gathered(index, input, dim)"],
+    "scatter_add": ["bounds.gathered(index, input, dim)"],
+    "scatter_reduce": ["bounds.gathered(index, input, dim)"],
+    "index_select": ["bounds.selected(index, input, dim)"],
+    "index_add": ["bounds.gathered(index, input, dim)"],
+    "index_copy": ["bounds.copied(index, input, dim)"],
+    "index_fill": ["bounds.of_dim(index, input, dim)"],
+    "index_reduce": ["bounds.rows(index, input, dim)"],
+    "take": ["bounds.flat(index, input)"],
+    "put": ["bounds.flat(index, input)"],
+    "embedding": ["bounds.rows(input, weight, 0)"],
+    "nll_loss": ["bounds.classes(target, input, ignore_index)"],
+    "multi_margin_loss": ["bounds.labels(target, input)"],
+    "floor_divide": ["bounds.divisor(input, other)"],
+    "remainder": ["bounds.divisor(input, other)"],
+    "fmod": ["bounds.divisor(input, other)"],
+    "div": ["if rounding_mode is not None: bounds.divisor(input, other)"],
 }
 
 
 def _parameters(row):
     """Source of the parameter list, with defaults looked up by name."""
-    if row.name in ORDER:
-        return ORDER[row.name] + ("" if "*" in ORDER[row.name] else ", *") + ", out=None"
-    parts, star = [], False
-    sig_attrs = list(row.attrs)
-    import inspect
+    order = row.extra.get("order")
+    if order:
+        return order + ("" if "*" in order else ", *") + ", out=None"
     kinds = {p.name: p.kind for p in inspect.signature(row.fn).parameters.values()}
-    for name in [*row.operands, *sig_attrs]:
-        if kinds[name] is inspect.Parameter.KEYWORD_ONLY and not star and not row.starred:
-            parts.append("*")
-            star = True
-        parts.append(name + (f"=D['{name}']" if name in row.defaults else ""))
-    if any("=" in p for p in parts if p != "*"):
+    keyword = row.extra.get("keyword", "").split()
+
+    def by_keyword(name):
+        return kinds[name] is inspect.Parameter.KEYWORD_ONLY or name in KEYWORD and name in row.operands or name in keyword
+    names = [*row.operands, *row.attrs]
+    parts, optional = [], False
+    for name in names:
+        if by_keyword(name):
+            continue
         # a parameter without default may not follow one that has it
-        seen = False
-        for i, p in enumerate(parts):
-            if p == "*":
-                break
-            if "=" in p:
-                seen = True
-            elif seen:
-                parts[i] = p + "=None"
-    extra = []
+        default = f"=D['{name}']" if name in row.defaults else "=None" if optional else ""
+        optional = optional or bool(default)
+        parts.append(name + default)
+    tail = [name + (f"=D['{name}']" if name in row.defaults else "") for name in names if by_keyword(name)]
     if "dim" in row.attrs:
-        extra.append("axis=None")
+        tail.append("axis=None")
     if "keepdim" in row.attrs:
-        extra.append("keepdims=None")
+        tail.append("keepdims=None")
     if row.out:
-        extra.append("out=None")
-    if extra and not star:
-        parts.append("*")
-    return ", ".join(parts + extra)
+        tail.append("out=None")
+    return ", ".join(parts + (["*"] if tail else []) + tail)
+
+
+def _checks(row, public, parameters, skip=0):
+    """Source lines that refuse what is no tensor (or number, where PyTorch takes one) and make the attributes hashable."""
+    order = [re.sub("=.*", "", p).strip() for p in parameters.split(",") if p.strip() != "*"]
+    numeric = row.extra.get("numbers", "")
+    lines = list(SETTLE.get(row.name, ()))
+    for i, name in enumerate(row.operands):
+        if i < skip:
+            continue
+        number, optional = str(i) in numeric or name in SCALAR, name in row.defaults
+        known = "PLAIN" if optional else "NUMBER"
+        test = f"{name}.__class__ not in {known} and " if number else f"{name} is not None and " if optional else ""
+        lines.append(f"if {test}not isinstance({name}, Tensor): "
+                     f"{name} = operand({name}, '{public}', '{name}', {order.index(name) + 1 - skip}, {number})")
+    if "dim" in row.attrs and "axis=None" in parameters:
+        lines.append("if axis is not None: dim = axis")
+    if "keepdim" in row.attrs and "keepdims=None" in parameters:
+        lines.append("if keepdims is not None: keepdim = keepdims")
+    lines += PREPARE.get(row.name, [])
+    return lines + [f"if {a}.__class__ not in STATIC: {a} = static({a})" for a in row.attrs]
+
+
+def _compile(public, parameters, lines, **names):
+    space = {"PLAIN": PLAIN, "NUMBER": NUMBER, "STATIC": STATIC, "Tensor": Tensor, "operand": operand, "static": static,
+             "bounds": bounds, **names}
+    exec(compile(f"def {public}({parameters}):\n    " + "\n    ".join(lines), f"<torchish {public}>", "exec"), space)
+    return space[public]
 
 
 def wrapper(row, name):
@@ -141,38 +176,27 @@ def wrapper(row, name):
     if row.starred:
         return _starred(row, name)
     public = name.split(".")[-1]
-    lines = [f"def {public}({_parameters(row)}):"]
-    for i, o in enumerate(row.operands):
-        if i == 0 and not (row.operands[0] == "fill_value"):
-            if "other" in row.operands or "exponent" in row.operands:
-                lines.append(f"    if {o}.__class__ not in PLAIN and not isinstance({o}, Tensor): "
-                             f"{o} = operand({o}, '{public}', '{o}', 1)")
-            else:
-                lines.append(f"    if not isinstance({o}, Tensor): first({o}, '{public}', '{o}')")
-        else:
-            lines.append(f"    if {o}.__class__ not in PLAIN and not isinstance({o}, Tensor): "
-                         f"{o} = operand({o}, '{public}', '{o}', {i + 1})")
-    if "dim" in row.attrs and row.name not in ORDER:
-        lines.append("    if axis is not None: dim = axis")
-    if "keepdim" in row.attrs:
-        lines.append("    if keepdims is not None: keepdim = keepdims")
-    lines += PREPARE.get(row.name, [])
-    for a in row.attrs:
-        lines.append(f"    if {a}.__class__ not in STATIC: {a} = static({a})")
+    parameters = _parameters(row)
     call = f"apply(OP, ({''.join(o + ', ' for o in row.operands)}), ({''.join(a + ', ' for a in row.attrs)}))"
     if row.multi:
         call = f"TYPE(*{call})"
+    lines = _checks(row, public, parameters)
     if row.out:
-        lines.append("    if out is not None: return put_out(NAME, " + call + ", out)")
-    lines.append("    return " + call)
-    space = {"apply": apply, "OP": row, "D": row.defaults, "PLAIN": PLAIN, "STATIC": STATIC, "Tensor": Tensor,
-             "operand": operand, "first": first, "static": static, "put_out": put_out, "NAME": public,
-             "TYPE": named(public, row.multi) if row.multi else None}
-    exec(compile("\n".join(lines), f"<torchish {public}>", "exec"), space)
-    fn = space[public]
+        lines.append("if out is not None: return put_out(NAME, " + call + ", out)")
+    size = row.extra.get("positions")
+    if size:
+        lines += [f"result = {call}", f"bounds.within({'result[1]' if row.multi else 'result'}, 0, {size})", "return result"]
+    else:
+        lines.append("return " + call)
+    fn = _compile(public, parameters, lines, apply=apply, OP=row, D=row.defaults, put_out=put_out, NAME=public,
+                  TYPE=named(public, row.multi) if row.multi else None)
     fn.__doc__ = row.fn.__doc__ or f"See PyTorch's `{name}`."
     fn.__module__ = "torch"
     return fn
+
+
+# functions of many tensors that also take them as separate arguments
+SPREAD = {"block_diag", "cartesian_prod", "chain_matmul"}
 
 
 def put_out(name, result, out):
@@ -183,7 +207,6 @@ def put_out(name, result, out):
 
 
 def _starred(row, name):
-    import inspect
     public = name.split(".")[-1]
     spec = {p.name: p.default for p in inspect.signature(row.fn).parameters.values() if p.name in row.attrs}
     order = list(row.attrs)
@@ -193,13 +216,15 @@ def _starred(row, name):
         if "tensors" in kw:
             tensors = kw.pop("tensors")
             rest = args
+        elif tensors is args and public not in SPREAD:
+            if not args:
+                raise TypeError(f'{public}() missing 1 required positional arguments: "tensors"')
+            raise TypeError(f"{public}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type_name(args[0])}")
         if "axis" in kw:
             kw["dim"] = kw.pop("axis")
         for i, t in enumerate(tensors):
             if not isinstance(t, Tensor):
-                raise TypeError(f"{public}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-                                f"{type(tensors).__name__}" if i == 0 and not isinstance(tensors, (list, tuple)) else
-                                f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+                raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type_name(t)}")
         attrs = dict(spec)
         attrs.update(zip(order, rest))
         for k in kw:
@@ -217,23 +242,10 @@ def _starred(row, name):
 def inplace_wrapper(row, name):
     """The method with a trailing underscore."""
     public = name + "_"
-    params = _parameters(row)
-    for extra in (", out=None", ", axis=None", ", keepdims=None"):
-        params = params.replace(extra, "")
-    params = params.removesuffix(", *")
-    me = row.operands[0]
-    lines = [f"def {public}({params}):"]
-    for i, o in enumerate(row.operands[1:], 2):
-        lines.append(f"    if {o}.__class__ not in PLAIN and not isinstance({o}, Tensor): {o} = operand({o}, '{public}', '{o}', {i - 1})")
-    lines += PREPARE.get(row.name, [])
-    for a in row.attrs:
-        lines.append(f"    if {a}.__class__ not in STATIC: {a} = static({a})")
-    lines.append(f"    return inplace(OP, {me}, ({''.join(o + ', ' for o in row.operands[1:])}), "
-                 f"({''.join(a + ', ' for a in row.attrs)}))")
-    space = {"inplace": inplace, "OP": row, "D": row.defaults, "PLAIN": PLAIN, "STATIC": STATIC, "Tensor": Tensor,
-             "operand": operand, "static": static}
-    exec(compile("\n".join(lines), f"<torchish {public}>", "exec"), space)
-    return space[public]
+    parameters = re.sub(", (out|axis|keepdims)=None", "", _parameters(row)).removesuffix(", *")
+    call = (f"return inplace(OP, {row.operands[0]}, ({''.join(o + ', ' for o in row.operands[1:])}), "
+            f"({''.join(a + ', ' for a in row.attrs)}))")
+    return _compile(public, parameters, [*_checks(row, public, parameters, skip=1), call], inplace=inplace, OP=row, D=row.defaults)
 
 
 def variadic(fn, attr):

@@ -4,6 +4,7 @@ import numbers
 
 import numpy as np
 
+from torchish.api import bounds
 from torchish.api.creation import tensor
 from torchish.api.viewing import ROW
 from torchish.autograd.dispatch import apply, inplace, view
@@ -26,11 +27,15 @@ def _as_index(i):
     return t
 
 
+_PARTS = (slice, type(None), type(...), Tensor, np.ndarray, list, tuple)
+
+
 def _normalise(index):
     if isinstance(index, tuple):
         return list(index)
-    if isinstance(index, list) and any(isinstance(v, (slice, type(None), type(...))) for v in index):
-        return list(index)
+    # a short list with anything but numbers in it counts as a tuple, as in old numpy
+    if isinstance(index, list) and len(index) < 32 and any(isinstance(v, _PARTS) for v in index):
+        return index
     return [index]
 
 
@@ -133,13 +138,9 @@ def _advanced(x, dim, i, advanced):
 
 
 def _check_bounds(i, n, dim):
-    """Out-of-range indices raise at once when the index is known, and never clamp."""
-    if i._aval.traced or not i._aval.size:
-        return
-    a = i._numpy()
-    bad = (a < -n) | (a >= n)
-    if bad.any():
-        raise IndexError(f"index {int(a[bad][0])} is out of bounds for dimension {dim} with size {n}")
+    bad = bounds.outside(i, -n, n)
+    if bad is not None:
+        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
 
 
 def _lists(x, advanced):
@@ -162,7 +163,10 @@ def getitem(self, index):
     x, advanced = resolve(self, index)
     if advanced:
         tensors, present = _lists(x, advanced)
-        return apply(TABLE["index"], (x, *tensors), (present,))
+        out = apply(TABLE["index"], (x, *tensors), (present,))
+        if out._aval.dtype.kind in "iu":
+            bounds.taken(out, self)
+        return out
     if x is self:
         return view(ROW["alias"], self)
     return x
@@ -213,7 +217,7 @@ def index_put_(self, indices, values, accumulate=False):
     """In-place write at index tensors; `accumulate` counts repeats."""
     x, advanced = resolve(self, tuple(indices))
     tensors, present = _lists(x, advanced)
-    return inplace(TABLE["index_put"], x, (_value(self, values), *tensors), (present, accumulate), overlap_ok=True) and self
+    return inplace(TABLE["index_put"], x, (_value(self, values), *tensors), (present, accumulate), overlap_ok=True)
 
 
 def index_put(input, indices, values, accumulate=False):

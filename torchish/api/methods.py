@@ -4,7 +4,7 @@ import copy as _copy
 
 import numpy as np
 
-from torchish.api import bind, creation, indexing, overloads, random, viewing
+from torchish.api import bind, bounds, creation, indexing, overloads, random, viewing
 from torchish.api.bind import PLAIN, operand
 from torchish.autograd.dispatch import apply, inplace
 from torchish.ops import TABLE, dtypes
@@ -34,7 +34,7 @@ def _operator(row, extra=(), attrs=(), swap=False, check=None):
     return method
 
 
-def _augmented(name, extra=(), attrs=()):
+def _augmented(name, extra=(), attrs=(), check=None):
     row = TABLE[name]
 
     def method(self, other):
@@ -43,13 +43,14 @@ def _augmented(name, extra=(), attrs=()):
                 other = operand(other, name, "other", 2)
             except TypeError:
                 return NotImplemented
+        if check is not None:
+            check(self, other)
         return inplace(row, self, (other, *extra), attrs)
     return method
 
 
-def _zero_check(x, y):
-    if y.__class__ in (int, bool) and y == 0 and isinstance(x, Tensor) and x.dtype.category < 2:
-        raise RuntimeError("ZeroDivisionError")
+def _matmul(self, other):
+    return overloads.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
 def _compare(name):
@@ -67,10 +68,10 @@ _ops = {
     "__sub__": _operator(TABLE["sub"], (1,)), "__rsub__": _operator(TABLE["rsub"], (1,)),
     "__mul__": _operator(TABLE["mul"]), "__rmul__": _operator(TABLE["mul"]),
     "__truediv__": _operator(TABLE["div"], (), (None,)),
-    "__floordiv__": _operator(TABLE["floor_divide"], check=_zero_check),
-    "__rfloordiv__": _operator(TABLE["floor_divide"], swap=True),
-    "__mod__": _operator(TABLE["remainder"], check=_zero_check), "__rmod__": _operator(TABLE["remainder"], swap=True),
-    "__matmul__": _operator(TABLE["matmul"]), "__rmatmul__": _operator(TABLE["matmul"], swap=True),
+    "__floordiv__": _operator(TABLE["floor_divide"], check=bounds.divisor),
+    "__rfloordiv__": _operator(TABLE["floor_divide"], swap=True, check=bounds.divisor),
+    "__mod__": _operator(TABLE["remainder"], check=bounds.divisor), "__rmod__": _operator(TABLE["remainder"], swap=True, check=bounds.divisor),
+    "__matmul__": _matmul, "__rmatmul__": lambda self, other: _matmul(other, self) if isinstance(other, Tensor) else NotImplemented,
     "__and__": _operator(TABLE["bitwise_and"]), "__rand__": _operator(TABLE["bitwise_and"]),
     "__or__": _operator(TABLE["bitwise_or"]), "__ror__": _operator(TABLE["bitwise_or"]),
     "__xor__": _operator(TABLE["bitwise_xor"]), "__rxor__": _operator(TABLE["bitwise_xor"]),
@@ -78,8 +79,8 @@ _ops = {
     "__eq__": _compare("eq"), "__ne__": _compare("ne"), "__lt__": _compare("lt"), "__le__": _compare("le"),
     "__gt__": _compare("gt"), "__ge__": _compare("ge"),
     "__iadd__": _augmented("add", (1,)), "__isub__": _augmented("sub", (1,)), "__imul__": _augmented("mul"),
-    "__itruediv__": _augmented("div", (), (None,)), "__ifloordiv__": _augmented("floor_divide"),
-    "__imod__": _augmented("remainder"), "__ipow__": _augmented("pow"), "__iand__": _augmented("bitwise_and"),
+    "__itruediv__": _augmented("div", (), (None,)), "__ifloordiv__": _augmented("floor_divide", check=bounds.divisor),
+    "__imod__": _augmented("remainder", check=bounds.divisor), "__ipow__": _augmented("pow"), "__iand__": _augmented("bitwise_and"),
     "__ior__": _augmented("bitwise_or"), "__ixor__": _augmented("bitwise_xor"),
     "__getitem__": indexing.getitem, "__setitem__": indexing.setitem,
     "index_put_": indexing.index_put_, "index_put": indexing.index_put, "masked_select": indexing.masked_select,

@@ -84,15 +84,6 @@ def pow(input, exponent, *, out=None):
     return result if out is None else put_out("pow", result, out)
 
 
-def _refuse_zero(name, fn):
-    def checked(input, other, *args, **kw):
-        if other.__class__ in (int, bool) and other == 0 and isinstance(input, Tensor) and input.dtype.category < 2:
-            raise RuntimeError("ZeroDivisionError")
-        return fn(input, other, *args, **kw)
-    checked.__name__ = name
-    return checked
-
-
 def where(condition, input=None, other=None, *, out=None):
     """Elements of `input` where the condition holds, of `other` elsewhere; with one argument, the indices."""
     if input is None and other is None:
@@ -101,6 +92,85 @@ def where(condition, input=None, other=None, *, out=None):
     input, other = _args(input, "where", 2), _args(other, "where", 3)
     result = apply(ROWS["where"], (condition, input, other))
     return result if out is None else put_out("where", result, out)
+
+
+# PyTorch computes a product of each pair of ranks with another routine
+PRODUCTS = {(1, 1): ROWS["dot"], (2, 1): ROWS["mv"], (2, 2): ROWS["mm"], (1, 2): ROWS["vecmat"]}
+PRODUCT = ROWS["matmul"]
+
+
+def matmul(input, other, *, out=None):
+    """Matrix product; batched, and of vectors too."""
+    for position, x in enumerate((input, other), 1):
+        if not isinstance(x, Tensor):
+            operand(x, "matmul", "input" if position == 1 else "other", position, False)
+    result = apply(PRODUCTS.get((input._aval.ndim, other._aval.ndim), PRODUCT), (input, other))
+    return result if out is None else put_out("matmul", result, out)
+
+
+LINEAR = {n: ROWS[n] for n in ("linear", "linear_addmm", "linear_view", "linear_mm", "linear_squeeze")}
+
+
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias."""
+    for position, (name, x) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
+        if not isinstance(x, Tensor) and (x is not None or position < 3):
+            operand(x, "linear", name, position, False)
+    n = input._aval.ndim
+    if bias is not None:
+        return apply(LINEAR["linear_addmm"], (bias, input, weight)) if n == 2 else apply(LINEAR["linear_view"],
+                                                                                          (input, weight, bias))
+    row = "linear" if weight._aval.ndim != 2 else {1: "linear_squeeze", 2: "linear_mm"}.get(n, "linear")
+    return apply(LINEAR[row], (input, weight))
+
+
+def conj(input):
+    """The complex conjugate; a real tensor itself."""
+    if not isinstance(input, Tensor):
+        operand(input, "conj", "input", 1, False)
+    return bind.torch["conj_physical"](input) if input.dtype.is_complex else input
+
+
+def positive(input):
+    if input.dtype is dtypes.bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def detach(input):
+    """The same memory outside the graph."""
+    return input.detach()
+
+
+def argwhere(input):
+    """Indices of the nonzero elements, one row each."""
+    from torchish.api.indexing import nonzero
+    return nonzero(input)
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to."""
+    from torchish.ops.promote import broadcast_shapes as broadcast
+    from torchish.tensor.size import Size
+    out = ()
+    for s in shapes:
+        s = (s,) if isinstance(s, int) else tuple(s)
+        if builtins.any(n < 0 for n in s):
+            raise RuntimeError(f"Trying to create tensor with negative dimension {builtins.min(s)}: {list(s)}")
+        try:
+            out = broadcast(out, s)
+        except RuntimeError:
+            raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
+    return Size(out)
+
+
+def type_as(self, other):
+    """This tensor in the dtype of another."""
+    return to(self, other.dtype)
+
+
+def resize_as_(self, the_template, *, memory_format=None):
+    return resize_(self, tuple(the_template.shape))
 
 
 def is_tensor(obj):
@@ -134,6 +204,8 @@ def is_same_size(input, other):
 
 def clone(input, *, memory_format=None):
     """A copy with its own memory, connected to the graph."""
+    if not isinstance(input, Tensor):
+        operand(input, "clone", "input", 1, False)
     t = apply(ROWS["clone"], (input,))
     t._device = input._device
     return t
@@ -363,15 +435,15 @@ def renamed(name, fn):
 
 
 TORCH = {f.__name__: f for f in (
-    max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, is_tensor, numel, is_floating_point, is_complex, is_nonzero,
+    max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, matmul, conj, positive, detach, argwhere, broadcast_shapes,
+    is_tensor, numel, is_floating_point, is_complex, is_nonzero,
     is_storage, is_same_size, clone, result_type, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
     bincount, gradient, norm, tensordot, fill)}
-for _n in ("floor_divide", "remainder"):
-    TORCH[_n] = _refuse_zero(_n, bind.torch[_n])
 METHODS = {f.__name__: f for f in (
-    max, min, median, nanmedian, std, var, pow, where, clone, equal, allclose, repeat_interleave, unique, bincount, norm, to, contiguous,
+    max, min, median, nanmedian, std, var, pow, where, matmul, conj, positive, argwhere, type_as, resize_as_, clone, equal, allclose, repeat_interleave, unique, bincount, norm, to, contiguous,
     copy_, zero_, fill_, numpy, __array__, resize_, set_)}
-METHODS.update(floor_divide=TORCH["floor_divide"], remainder=TORCH["remainder"], type=type_)
+METHODS["type"] = type_
+bind.functional["linear"], bind.linalg["matmul"] = linear, matmul
 for _n, _d in {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
                "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
                "bool": dtypes.bool, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128}.items():

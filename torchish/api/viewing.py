@@ -198,8 +198,8 @@ def expand_as(self, other):
     return expand(self, other._aval.shape)
 
 
-def broadcast_to(input, size):
-    return expand(input, tuple(size))
+def broadcast_to(input, *size, **kw):
+    return expand(input, *size, **kw)
 
 
 def broadcast_tensors(*tensors):

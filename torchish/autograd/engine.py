@@ -81,8 +81,9 @@ class Live:
         buffer[nr] = grad if old is None else apply(SUM, (old, grad))
 
     def run(self, roots, grads):
-        previous = state.grad, state.create_graph
+        previous = state.grad, state.create_graph, state.task
         state.grad = state.create_graph = self.create
+        state.task = self
         try:
             for (node, nr), g in zip(roots, grads):
                 self.receive(node, nr, g)
@@ -92,7 +93,11 @@ class Live:
             while self.heap:
                 self.step(heapq.heappop(self.heap)[2])
         finally:
-            state.grad, state.create_graph = previous
+            state.grad, state.create_graph, state.task = previous
+
+    def will_run(self, node):
+        """Whether this pass brings a gradient to the node."""
+        return node in self.waiting and (self.useful is None or node in self.useful)
 
     def step(self, node):
         cts = self.buffers.pop(node, None) or [None] * len(node.outs)

@@ -92,6 +92,9 @@ class AccumulateGrad(Node):
     def __init__(self, variable):
         self.edges, self.outs, self.variable = (), (variable._aval,), variable
 
+    def name(self):
+        return "torch::autograd::AccumulateGrad"
+
     def _sequence_nr(self):
         return (1 << 64) - 1
 
@@ -213,7 +216,7 @@ class Packed:
             self.packed = pack(plain_copy(t))
         if t._version != before:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
-                               "hook can not be modified by in-place operations as this can lead to unexpected side-effects. "
+                               "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
                                "Please open an issue if you need to perform in-place operations on the input to a pack hook.")
 
     def open(self, node):

@@ -12,6 +12,7 @@ class _State(threading.local):
     check_nan = True
     saved_hooks = ()
     create_graph = False
+    task = None             # the live backward pass that runs in this thread
 
 
 state = _State()

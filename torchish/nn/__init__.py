@@ -3,7 +3,8 @@
 from torchish.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from torchish.nn import functional, init, modules, parameter
 from torchish.nn.modules import *
-from torchish.nn import utils
+from torchish.nn import parallel, utils
+from torchish.nn.parallel import DataParallel
 
-__all__ = [*modules.__all__, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
-           "modules", "parameter", "utils"]
+__all__ = [*modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
+           "modules", "parallel", "parameter", "utils"]

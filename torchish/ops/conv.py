@@ -167,7 +167,7 @@ def _register_pools(n):
             raise RuntimeError("divisor must be not zero")
         pads = [(p, max((o - 1) * s + k - i - p, 0)) for i, k, s, p, o in zip(sizes, kernel, stride, padding, outs)]
         lead = input.ndim - n
-        total = lax.reduce_window(input, jnp.zeros((), input.dtype)[()], lax.add, (1,) * lead + kernel, (1,) * lead + stride,
+        total = lax.reduce_window(input, np.zeros((), input.dtype), lax.add, (1,) * lead + kernel, (1,) * lead + stride,
                                   [(0, 0)] * lead + pads)
         total = total[(...,) + tuple(slice(0, o) for o in outs)]
         count = jnp.asarray(divisor_override or _window_count(sizes, kernel, stride, padding, outs, count_include_pad),

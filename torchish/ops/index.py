@@ -186,7 +186,7 @@ def _source(name, input, src, index):
     return src[tuple(slice(0, n) for n in index.shape)]
 
 
-@op(inplace=True, order="input, dim, index, src=None, *, value=None, reduce=None", saves="1")
+@op(inplace=True, order="input, dim, index, src=None, *, value=None, reduce=None", saves="1", numbers="2")
 def scatter(input, index, src, /, dim, *, reduce=None):
     _fits("scatter", input, index, wrap_dim(dim, input.ndim), None if is_number(src) else src)
     x, i, d = _spread(input, index, dim)
@@ -639,7 +639,7 @@ def renorm(input, /, p, dim, maxnorm):
     return input * jnp.where(n > maxnorm, jnp.asarray(maxnorm, n.dtype) / (n + 1e-7), 1)
 
 
-@op(names="torch", differentiable=False)
+@op(names="torch", differentiable=False, numbers="01")
 def isin(elements, test_elements, /, *, assume_unique=False, invert=False):
     return jnp.isin(*promote(elements, test_elements) if is_number(elements) or is_number(test_elements)
                     else (elements, test_elements), invert=invert)

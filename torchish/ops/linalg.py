@@ -88,7 +88,7 @@ def vdot(input, other, /):
     return _product(jnp.conj(input), other)
 
 
-@op(aliases="linalg.matmul")
+@op(aliases="linalg.matmul", node="UnsafeViewBackward0")
 def matmul(input, other, /):
     a, b = input, other
     if a.ndim == 0 or b.ndim == 0:
@@ -116,7 +116,13 @@ def matmul(input, other, /):
     return _product(a, b)
 
 
-@op(aliases="ger")
+@op(name="vecmat", names="", node="SqueezeBackward4")
+def vecmat(input, other, /):
+    """A vector times a matrix."""
+    return mm(input[None], other)[0]
+
+
+@op(aliases="ger", node="MulBackward0")
 def outer(input, vec2, /):
     for name, x in (("self", input), ("vec2", vec2)):
         if x.ndim != 1:
@@ -125,7 +131,7 @@ def outer(input, vec2, /):
     return a * b
 
 
-@op()
+@op(node="ViewBackward0")
 def inner(input, other, /):
     if input.ndim == 0 or other.ndim == 0:
         return input * other
@@ -191,8 +197,9 @@ def addbmm(input, batch1, batch2, beta=1, alpha=1, /):
     return _affine(input, beta, alpha, jnp.sum(bmm(batch1, batch2), axis=0))
 
 
-@op(names="functional")
+@op(names="functional", node="UnsafeViewBackward0")
 def linear(input, weight, bias=None, /):
+    """The general case; rows of its own stand for what PyTorch gives another node."""
     w = weight if weight.ndim > 1 else weight[None]
     flat = math.prod(input.shape[:-1])
     if input.ndim == 0 or input.shape[-1] != w.shape[1]:
@@ -206,13 +213,19 @@ def linear(input, weight, bias=None, /):
     return y if bias is None else y + bias
 
 
-@op(names="torch functional")
+op(lambda bias, input, weight, /: linear(input, weight, bias), name="linear_addmm", names="", node="AddmmBackward0")
+op(lambda input, weight, bias, /: linear(input, weight, bias), name="linear_view", names="", node="ViewBackward0")
+op(lambda input, weight, /: linear(input, weight), name="linear_mm", names="", node="MmBackward0")
+op(lambda input, weight, /: linear(input, weight), name="linear_squeeze", names="", node="SqueezeBackward4")
+
+
+@op(names="torch functional", node="AddBackward0")
 def bilinear(input1, input2, weight, bias=None, /):
     y = jnp.einsum("...i,oij,...j->...o", input1, weight, input2, precision=lax.Precision.HIGHEST)
     return y if bias is None else y + bias
 
 
-@op(names="torch")
+@op(names="torch", node="ViewBackward0")
 def tensordot(a, b, /, dims=2):
     if isinstance(dims, int):
         left, right = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
@@ -230,9 +243,8 @@ def tensordot(a, b, /, dims=2):
     return jnp.tensordot(a, b, (left, right), precision=lax.Precision.HIGHEST)
 
 
-@op(names="torch")
+@op(names="torch", node="ViewBackward0")
 def einsum(*operands, equation):
-    """The founder's binding hands the subscripts over as `equation`."""
     _check_einsum(equation, operands)
     return jnp.einsum(equation.replace(" ", ""), *operands, precision=lax.Precision.HIGHEST)
 
@@ -257,19 +269,19 @@ def _check_einsum(equation, operands):
                                    f"previously seen size {sizes[c][0]}")
 
 
-@op(names="torch")
+@op(names="torch", node="MmBackward0")
 def chain_matmul(*matrices):
     return jnp.linalg.multi_dot(matrices) if len(matrices) > 1 else matrices[0]
 
 
-@op(names="linalg")
+@op(names="linalg", node="ViewBackward0")
 def linalg_multi_dot(*tensors):
     if len(tensors) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
     return jnp.linalg.multi_dot(tensors, precision=lax.Precision.HIGHEST)
 
 
-@op()
+@op(node="UnsafeViewBackward0")
 def kron(input, other, /):
     n = max(input.ndim, other.ndim)
     a, b = (x.reshape((1,) * (n - x.ndim) + x.shape) for x in (input, other))

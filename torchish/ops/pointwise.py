@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchish.ops import dtypes
-from torchish.ops.promote import cast, dtype_of, is_number, promote, promote_float, result_type
+from torchish.ops.promote import cast, dtype_of, is_number, kernel, promote, promote_float, result_type
 from torchish.ops.table import op
 
 
@@ -24,10 +24,12 @@ def like_result(*xs):
     return jnp.broadcast_arrays(*promote(*xs))
 
 
-def unary(name, fn, **facts):
-    """A row for a function of one floating-point (or complex) operand; integers become the default float."""
+def unary(name, fn, real=False, **facts):
+    """A row for a function of one floating-point (or, unless `real`, complex) operand; integers become the default float."""
     def row(input, /):
         (x,) = promote_float(input)
+        if real:
+            kernel(f"{name}_vml_cpu", x, "f")
         return fn(x)
     op(row, name=name, inplace=facts.pop("inplace", True), **facts)
 
@@ -47,7 +49,7 @@ def _scaled(other, alpha, input):
     return cast(other, d) * cast(alpha, d)
 
 
-@op(inplace=True)
+@op(inplace=True, numbers="01")
 def add(input, other, alpha=1, /):
     x, y = promote(input, _scaled(other, alpha, input))
     return x + y
@@ -62,30 +64,24 @@ def _refuse_bool_sub(x, y):
                            "invert a mask, use the `~` or `logical_not()` operator instead.")
 
 
-@op(inplace=True, aliases="subtract")
+@op(inplace=True, aliases="subtract", numbers="01")
 def sub(input, other, alpha=1, /):
     _refuse_bool_sub(input, other)
     x, y = promote(input, _scaled(other, alpha, input))
     return x - y
 
 
-@op(names="torch", node="RsubBackward1")
+@op(names="torch", node="RsubBackward1", numbers="1")
 def rsub(input, other, alpha=1, /):
     _refuse_bool_sub(input, other)
     x, y = promote(_scaled(input, alpha, other), other)
     return y - x
 
 
-@op(inplace=True, aliases="multiply")
+@op(inplace=True, aliases="multiply", numbers="01")
 def mul(input, other, /):
     x, y = promote(input, other)
     return x * y
-
-
-def _refuse_zero_division(x, y):
-    """Only a number operand is known while recording."""
-    if isinstance(y, (bool, int)) and y == 0 and result_type(x, y).category < 2:
-        raise RuntimeError("ZeroDivisionError")
 
 
 def _floor_float(x, y):
@@ -97,7 +93,7 @@ def floor_quotient(x, y):
     return jnp.floor_divide(x, y) if is_int(x) else _floor_float(x, y)
 
 
-@op(inplace=True, aliases="divide true_divide")
+@op(inplace=True, aliases="divide true_divide", numbers="01")
 def div(input, other, /, *, rounding_mode=None):
     if rounding_mode is None:
         x, y = promote_float(input, other)
@@ -105,31 +101,44 @@ def div(input, other, /, *, rounding_mode=None):
     if rounding_mode not in ("trunc", "floor"):
         raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
                            f"'{rounding_mode}'")
-    _refuse_zero_division(input, other)
     x, y = promote(input, other)
+    kernel(f"div_{rounding_mode}_cpu", x, "if")
     if rounding_mode == "floor":
         return lax.stop_gradient(floor_quotient(x, y))
     return lax.div(*jnp.broadcast_arrays(x, y)) if is_int(x) else jnp.trunc(x / y)
 
 
-@op(inplace=True, node="DivBackward2")
+@op(inplace=True, node="DivBackward2", numbers="01")
 def floor_divide(input, other, /):
-    _refuse_zero_division(input, other)
-    return lax.stop_gradient(floor_quotient(*promote(input, other)))
-
-
-@op(inplace=True)
-def remainder(input, other, /):
-    _refuse_zero_division(input, other)
     x, y = promote(input, other)
+    kernel("div_floor_cpu", x, "if")
+    return lax.stop_gradient(floor_quotient(x, y))
+
+
+@op(inplace=True, numbers="01")
+def remainder(input, other, /):
+    x, y = promote(input, other)
+    kernel("remainder_cpu", x, "if")
+    return _remainder(*jnp.broadcast_arrays(x, y))
+
+
+@op(inplace=True, numbers="1")
+def fmod(input, other, /):
+    x, y = promote(input, other)
+    kernel("fmod_cpu", x, "if")
+    return lax.rem(*jnp.broadcast_arrays(x, y))
+
+
+@jax.custom_jvp
+def _remainder(x, y):
     return jnp.remainder(x, y)
 
 
-@op(inplace=True)
-def fmod(input, other, /):
-    _refuse_zero_division(input, other)
-    x, y = promote(input, other)
-    return lax.rem(*jnp.broadcast_arrays(x, y))
+@_remainder.defjvp
+def _remainder_jvp(primals, tangents):
+    # PyTorch: x - floor(x / y) * y, slope 1 and -floor(x / y)
+    (x, y), (tx, ty) = primals, tangents
+    return _remainder(x, y), tx - ty * lax.stop_gradient(floor_quotient(x, y))
 
 
 @jax.custom_jvp
@@ -155,8 +164,9 @@ _SMALL_POWERS = range(-4, 17)
 
 def _pow(input, exponent):
     x, e = promote(input, exponent)
-    if is_bool(x) and is_bool(e):
+    if is_bool(x) and is_bool(e) and is_number(exponent):
         return x | ~e
+    kernel("pow", x, "ifc")
     if is_int(x):
         if isinstance(exponent, int) and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -171,7 +181,7 @@ def _pow(input, exponent):
     return _power(*jnp.broadcast_arrays(x, e))
 
 
-@op(inplace=True)
+@op(inplace=True, numbers="01")
 def pow(input, exponent, /):
     return _pow(input, exponent)
 
@@ -181,7 +191,7 @@ def pow_tensor(input, exponent, /):
     return _pow(input, exponent)
 
 
-@op(inplace=True, node="PowBackward1")
+@op(inplace=True, node="PowBackward1", numbers="01")
 def float_power(input, exponent, /):
     d = dtypes.complex128 if result_type(input, exponent).is_complex else dtypes.float64
     widen = [cast(x, d) if not is_number(x) else x for x in (input, exponent)]
@@ -212,13 +222,13 @@ def magnitude(x):
 @magnitude.defjvp
 def _magnitude_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
-    return magnitude(x), (jnp.conj(jnp.sign(x)) * t).real
+    slope = jnp.where(jnp.isnan(x), 0, jnp.sign(x))     # PyTorch's sign: 0 at nan
+    return magnitude(x), (jnp.conj(slope) * t).real
 
 
 @op(inplace=True, aliases="absolute", node="AbsBackward0", connects="0")
 def abs(input, /):
-    if is_bool(input):
-        raise NotImplementedError("abs for bool tensors is not implemented")
+    kernel("abs_cpu", input, "ifc")
     return magnitude(input)
 
 
@@ -230,11 +240,12 @@ def square(input, /):
 @op(inplace=True)
 def sign(input, /):
     if dtype_of(input).is_complex:
-        raise RuntimeError("Unlike NumPy, torch.sign doesn't allow complex inputs. Use torch.sgn instead.")
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn "
+                                  "instead.")
     if is_bool(input):
         return input
-    # nan has sign 0 in PyTorch
-    return jnp.where(jnp.isnan(input), 0, jnp.sign(input)) if not is_int(input) else jnp.sign(input)
+    # nan has sign 0 in PyTorch, and so has -0
+    return jnp.sign(input) if is_int(input) else jnp.where(jnp.isnan(input) | (input == 0), 0, jnp.sign(input))
 
 
 @op(inplace=True)
@@ -242,20 +253,21 @@ def sgn(input, /):
     if dtype_of(input).is_complex:
         size = jnp.abs(jnp.where(input == 0, 1, input))
         return jnp.where(input == 0, 0, input / size)
-    return input if is_bool(input) else jnp.sign(input)
+    return sign(input)
 
 
 @op(differentiable=False)
 def signbit(input, /):
     if dtype_of(input).is_complex:
-        raise RuntimeError("signbit is not implemented for complex tensors.")
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
     return jnp.signbit(input) if not is_int(input) else input < 0
 
 
 def rounding(name, fn, **facts):
     def row(input, /):
         if dtype_of(input).is_complex:
-            raise RuntimeError(f"{name} is not supported for complex inputs")
+            raise NotImplementedError(f"{name} is not supported for complex inputs")
+        kernel(f"{name}_vml_cpu", input, "if")
         return input if is_int(input) else fn(input)
     op(row, name=name, inplace=True, **facts)
 
@@ -267,6 +279,7 @@ rounding("trunc", jnp.trunc, aliases="fix")
 
 @op(inplace=True)
 def round(input, /, *, decimals=0):
+    kernel("round_vml_cpu", input, "if")
     if is_int(input):
         return input
     if decimals == 0:
@@ -277,6 +290,7 @@ def round(input, /, *, decimals=0):
 
 @op(inplace=True)
 def frac(input, /):
+    kernel("frac_cpu", input, "f")
     return input - jnp.trunc(input)
 
 
@@ -289,7 +303,7 @@ unary("expm1", jnp.expm1, aliases="special.expm1", result=lambda y, ct, x: ct * 
 unary("log", jnp.log)
 unary("log2", jnp.log2)
 unary("log10", jnp.log10)
-unary("log1p", jnp.log1p, aliases="special.log1p")
+unary("log1p", jnp.log1p, aliases="special.log1p", node="Log1PBackward0")
 unary("sqrt", jnp.sqrt, result=lambda y, ct, x: ct / (2 * jnp.conj(y)))
 unary("rsqrt", lax.rsqrt, result=lambda y, ct, x: ct * (-0.5 * jnp.conj(y * y * y)))
 unary("reciprocal", lambda x: 1 / x, result=lambda y, ct, x: -ct * jnp.conj(y * y))
@@ -309,8 +323,8 @@ unary("tanh", jnp.tanh, names="torch method", result=lambda y, ct, x: ct * jnp.c
 unary("asinh", jnp.arcsinh, aliases="arcsinh")
 unary("acosh", jnp.arccosh, aliases="arccosh")
 unary("atanh", jnp.arctanh, aliases="arctanh")
-unary("deg2rad", lambda x: x * (math.pi / 180))
-unary("rad2deg", lambda x: x * (180 / math.pi))
+unary("deg2rad", lambda x: x * (math.pi / 180), node="Deg2RadBackward0")
+unary("rad2deg", lambda x: x * (180 / math.pi), node="Rad2DegBackward0")
 
 
 @jax.custom_jvp
@@ -346,12 +360,15 @@ def _atan2_jvp(primals, tangents):
 
 @op(inplace=True, aliases="arctan2")
 def atan2(input, other, /):
-    return _atan2(*jnp.broadcast_arrays(*promote_float(input, other)))
+    y, x = promote_float(input, other)
+    kernel("atan2_cpu", y, "f")
+    return _atan2(*jnp.broadcast_arrays(y, x))
 
 
 @op(inplace=True, saves="01r")
 def hypot(input, other, /):
     x, y = promote(input, other)
+    kernel("hypot_cpu", x, "f")
     big = jnp.maximum(jnp.abs(x), jnp.abs(y))
     scale = lax.stop_gradient(jnp.where((big == 0) | jnp.isinf(big), 1, big))
     return scale * jnp.sqrt((x / scale) ** 2 + (y / scale) ** 2)
@@ -359,17 +376,22 @@ def hypot(input, other, /):
 
 @op()
 def logaddexp(input, other, /):
-    return jnp.logaddexp(*promote(input, other))
+    x, y = promote(input, other)
+    kernel("logaddexp_cpu", x, "fc")
+    return jnp.logaddexp(x, y)
 
 
 @op()
 def logaddexp2(input, other, /):
-    return jnp.logaddexp2(*promote(input, other))
+    x, y = promote(input, other)
+    kernel("logaddexp2_cpu", x, "f")
+    return jnp.logaddexp2(x, y)
 
 
-@op(inplace=True, aliases="special.xlogy")
+@op(inplace=True, aliases="special.xlogy", numbers="01")
 def xlogy(input, other, /):
     x, y = promote_float(input, other)
+    kernel("xlogy_cpu", x, "f")
     x, y = jnp.broadcast_arrays(x, y)
     zero = (x == 0) & ~jnp.isnan(y)
     # d/dx at x == 0 is 0 for y <= 0 and log(y) otherwise, as PyTorch's masked_fill
@@ -380,30 +402,51 @@ def xlogy(input, other, /):
 
 @op(node="MaximumBackward0")
 def maximum(input, other, /):
-    return _extreme("maximum", jnp.maximum, input, other)
+    return _extreme("maximum", _maximum, input, other)
 
 
 @op(node="MinimumBackward0")
 def minimum(input, other, /):
-    return _extreme("minimum", jnp.minimum, input, other)
+    return _extreme("minimum", _minimum, input, other)
+
+
+def _refuse_complex(name, x):
+    if dtype_of(x).is_complex:
+        raise RuntimeError(f"{name} not implemented for complex tensors.")
 
 
 def _extreme(name, fn, input, other):
     x, y = promote(input, other)
-    if dtype_of(x).is_complex:
-        raise RuntimeError(f"{name} not implemented for complex tensors.")
-    return fn(x, y)  # JAX gives half to each at a tie, as PyTorch
+    _refuse_complex(name, x)
+    return fn(*jnp.broadcast_arrays(x, y))
+
+
+def _pairwise(fn, loses):
+    """A binary extreme: half the slope to each at a tie, all of it to both where one is nan."""
+    value = jax.custom_jvp(fn)
+
+    @value.defjvp
+    def jvp(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        tie = (tx + ty) / 2
+        return value(x, y), jnp.where(x == y, tie, jnp.where(loses(x, y), 0, tx) + jnp.where(loses(y, x), 0, ty))
+    return value
+
+
+_maximum, _minimum = _pairwise(jnp.maximum, jnp.less), _pairwise(jnp.minimum, jnp.greater)
 
 
 @op()
 def fmax(input, other, /):
     x, y = like_result(input, other)
+    _refuse_complex("fmax", x)
     return jnp.where((x >= y) | jnp.isnan(y), x, y)
 
 
 @op()
 def fmin(input, other, /):
     x, y = like_result(input, other)
+    _refuse_complex("fmin", x)
     return jnp.where((x <= y) | jnp.isnan(y), x, y)
 
 
@@ -428,24 +471,24 @@ def _clip(name, input, lo, hi):
     given = promote(input, *(b for b in (lo, hi) if b is not None))
     x, bounds = given[0], list(given[1:])
     if dtype_of(x).is_complex:
-        raise RuntimeError(f"{name} is not supported for complex types")
+        raise NotImplementedError(f"{name} is not supported for complex types")
     top = jnp.asarray(True if is_bool(x) else jnp.inf if not is_int(x) else jnp.iinfo(x.dtype).max, x.dtype)
     low = jnp.asarray(False if is_bool(x) else -jnp.inf if not is_int(x) else jnp.iinfo(x.dtype).min, x.dtype)
     lo, hi = bounds.pop(0) if lo is not None else low, bounds.pop(0) if hi is not None else top
     return _clamp(*jnp.broadcast_arrays(x, lo, hi))
 
 
-@op(inplace=True, aliases="clip", node="ClampBackward1")
+@op(inplace=True, aliases="clip", node="ClampBackward1", numbers="12")
 def clamp(input, min=None, max=None, /):
     return _clip("clamp", input, min, max)
 
 
-@op(inplace=True)
+@op(inplace=True, numbers="1")
 def clamp_min(input, min, /):
     return _clip("clamp", input, min, None)
 
 
-@op(inplace=True)
+@op(inplace=True, numbers="1")
 def clamp_max(input, max, /):
     return _clip("clamp", input, None, max)
 
@@ -465,7 +508,7 @@ def ctype(x):
     return _CTYPE[dtype_of(x).legacy]
 
 
-@op(inplace=True)
+@op(inplace=True, numbers="2")
 def lerp(input, end, weight, /):
     same_dtype(input, end, "end")
     same_dtype(input, weight, "weight")
@@ -476,7 +519,7 @@ def lerp(input, end, weight, /):
     return jnp.where(jnp.abs(w) < 0.5, x + w * gap, y - gap * (1 - w))
 
 
-@op(inplace=True)
+@op(inplace=True, keyword="value")
 def addcmul(input, tensor1, tensor2, value=1, /):
     d = result_type(input, tensor1, tensor2)
     promote(input, tensor1, tensor2)
@@ -484,7 +527,7 @@ def addcmul(input, tensor1, tensor2, value=1, /):
     return cast(input, d) + v * cast(tensor1, d) * cast(tensor2, d)
 
 
-@op(inplace=True)
+@op(inplace=True, keyword="value")
 def addcdiv(input, tensor1, tensor2, value=1, /):
     d = result_type(input, tensor1, tensor2)
     if result_type(tensor1, tensor2).category < 2:
@@ -498,7 +541,7 @@ def addcdiv(input, tensor1, tensor2, value=1, /):
     return cast(input, d) + cast(value, d) * (cast(tensor1, d) / cast(tensor2, d))
 
 
-@op(inplace=True)
+@op(inplace=True, numbers="1")
 def copysign(input, other, /):
     x, y = jnp.broadcast_arrays(*promote_float(input, other))
     return jnp.where(x == 0, lax.stop_gradient(jnp.copysign(x, y)), jnp.copysign(x, y))
@@ -512,12 +555,16 @@ def ldexp(input, other, /):
 
 @op(inplace=True, differentiable=False)
 def nextafter(input, other, /):
-    return jnp.nextafter(*like_result(input, other))
+    x, y = like_result(input, other)
+    kernel("nextafter_cpu", x, "f")
+    return jnp.nextafter(x, y)
 
 
 @op(inplace=True, differentiable=False)
 def heaviside(input, values, /):
-    if not is_number(values) and input.dtype != values.dtype:
+    if dtype_of(input).is_complex:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     x, v = like_result(input, values)
     return jnp.where(x == 0, v, (x > 0).astype(x.dtype))
@@ -564,6 +611,7 @@ def angle(input, /):
     if dtype_of(input).is_complex:
         return _atan2(input.imag, input.real)
     (x,) = promote_float(input)
+    x = lax.stop_gradient(x)
     return jnp.where(x < 0, math.pi, jnp.where(jnp.isnan(x), x, 0) * 1.0).astype(x.dtype)
 
 
@@ -575,7 +623,7 @@ def comparison(name, fn, ordered=True, **facts):
         if ordered and dtype_of(x).is_complex:
             raise RuntimeError(f'"{name}_cpu" not implemented for \'{dtype_of(x).legacy}\'')
         return fn(x, y)
-    op(row, name=name, inplace=True, differentiable=False, **facts)
+    op(row, name=name, inplace=True, differentiable=False, numbers="1", **facts)
 
 
 comparison("eq", jnp.equal, ordered=False)
@@ -649,28 +697,26 @@ def logical_not(input, /):
     return input == 0
 
 
-def bitwise(name, fn, bools=True):
+def bitwise(name, fn, kinds="bi", kernel_name=None, **facts):
     def row(input, other, /):
         x, y = promote(input, other)
-        if not is_int(x) or (is_bool(x) and not bools):
-            raise NotImplementedError(f'"{name}_cpu" not implemented for \'{dtype_of(x).legacy}\'')
+        kernel(kernel_name or name + "_cpu", x, kinds)
         return fn(x, y)
-    op(row, name=name, inplace=True, differentiable=False)
+    op(row, name=name, inplace=True, differentiable=False, **facts)
 
 
-bitwise("bitwise_and", jnp.bitwise_and)
-bitwise("bitwise_or", jnp.bitwise_or)
-bitwise("bitwise_xor", jnp.bitwise_xor)
-bitwise("bitwise_left_shift", jnp.left_shift, bools=False)
-bitwise("bitwise_right_shift", jnp.right_shift, bools=False)
-bitwise("gcd", jnp.gcd, bools=False)
-bitwise("lcm", jnp.lcm, bools=False)
+bitwise("bitwise_and", jnp.bitwise_and, numbers="01")
+bitwise("bitwise_or", jnp.bitwise_or, numbers="01")
+bitwise("bitwise_xor", jnp.bitwise_xor, numbers="01")
+bitwise("bitwise_left_shift", jnp.left_shift, "i", "lshift_cpu", numbers="01")
+bitwise("bitwise_right_shift", jnp.right_shift, "i", "rshift_cpu", numbers="01")
+bitwise("gcd", jnp.gcd, "i")
+bitwise("lcm", jnp.lcm, "i")
 
 
 @op(inplace=True, differentiable=False)
 def bitwise_not(input, /):
-    if not is_int(input):
-        raise NotImplementedError(f'"bitwise_not_cpu" not implemented for \'{dtype_of(input).legacy}\'')
+    kernel("bitwise_not_cpu", input, "bi")
     return ~input
 
 

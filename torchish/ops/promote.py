@@ -21,6 +21,13 @@ def dtype_of(x):
     return dtypes.number_dtype({"b": True, "i": 1, "u": 1, "f": 1.0, "c": 1j}[kind])
 
 
+def kernel(name, x, kinds):
+    """Refuse a dtype for which PyTorch has no kernel; `kinds` out of b(ool), i(nteger), f(loat), c(omplex)."""
+    d = dtype_of(x)
+    if "bifc"[d.category] not in kinds:
+        raise NotImplementedError(f'"{name}" not implemented for \'{d.legacy}\'')
+
+
 def result_type(*xs):
     return dtypes.result_type([(dtype_of(x), 0 if is_number(x) else 1 if x.ndim == 0 else 2) for x in xs])
 

@@ -8,7 +8,7 @@ from jax import lax
 
 from torchish.ops import dtypes
 from torchish.ops.pointwise import magnitude
-from torchish.ops.promote import cast, dtype_of, promote_float, wrap_dim, wrap_dims
+from torchish.ops.promote import cast, dtype_of, kernel, promote_float, wrap_dim, wrap_dims
 from torchish.ops.table import op
 
 
@@ -118,9 +118,9 @@ def any(input, /, dim=None, keepdim=False):
 
 # ---- spread
 
-def _var(input, dim, correction, keepdim, name):
+def _var(input, dim, correction, keepdim):
     if dtype_of(input).category < 2:
-        raise RuntimeError(f"{name} only support floating point and complex dtypes")
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     dims = wrap_dims(dim, input.ndim)
     n = _count(input, dims)
     gap = input - jnp.sum(input, axis=dims, keepdims=True, dtype=input.dtype) / jnp.asarray(n, input.dtype)
@@ -137,12 +137,12 @@ def _sqrt_flat(v):
 
 @op(saves="0")
 def var(input, /, dim=None, *, correction=1, keepdim=False):
-    return _var(input, dim, correction, keepdim, "var")
+    return _var(input, dim, correction, keepdim)
 
 
 @op(saves="0r")
 def std(input, /, dim=None, *, correction=1, keepdim=False):
-    return _sqrt_flat(_var(input, dim, correction, keepdim, "std and var"))
+    return _sqrt_flat(_var(input, dim, correction, keepdim))
 
 
 def _mean_of(x, dim, keepdim):
@@ -152,24 +152,26 @@ def _mean_of(x, dim, keepdim):
 
 @op(names="torch")
 def var_mean(input, /, dim=None, *, correction=1, keepdim=False):
-    return _var(input, dim, correction, keepdim, "var_mean"), _mean_of(input, dim, keepdim)
+    return _var(input, dim, correction, keepdim), _mean_of(input, dim, keepdim)
 
 
 @op(names="torch")
 def std_mean(input, /, dim=None, *, correction=1, keepdim=False):
-    return (_sqrt_flat(_var(input, dim, correction, keepdim, "std and var")), _mean_of(input, dim, keepdim))
+    return (_sqrt_flat(_var(input, dim, correction, keepdim)), _mean_of(input, dim, keepdim))
 
 
 # ---- extremes
 
 @op(name="max_all", names="", node="MaxBackward1", saves="0r")
 def max_all(input, /):
+    kernel("max_all", input, "bif")
     refuse_empty("max", input, None)
     return _amax(input, None, False)
 
 
 @op(name="min_all", names="", node="MinBackward1", saves="0r")
 def min_all(input, /):
+    kernel("min_all", input, "bif")
     refuse_empty("min", input, None)
     return _amin(input, None, False)
 
@@ -195,18 +197,21 @@ _amax, _amin = _even(jnp.max), _even(jnp.min)
 
 @op(saves="0r")
 def amax(input, /, dim=(), keepdim=False):
+    kernel("max_values_cpu", input, "bif")
     refuse_empty("amax", input, dim if dim != () else None)
     return _amax(input, dim, keepdim)
 
 
 @op(saves="0r")
 def amin(input, /, dim=(), keepdim=False):
+    kernel("min_values_cpu", input, "bif")
     refuse_empty("amin", input, dim if dim != () else None)
     return _amin(input, dim, keepdim)
 
 
 @op(multi="min max", saves="0r")
 def aminmax(input, /, *, dim=None, keepdim=False):
+    kernel("aminmax_cpu", input, "bif")
     refuse_empty("aminmax", input, dim)
     return _amin(input, dim, keepdim), _amax(input, dim, keepdim)
 
@@ -236,6 +241,7 @@ def pick(input, index, dim, keepdim):
 
 
 def _extreme_dim(name, arg, input, dim, keepdim):
+    kernel(f"{name}_cpu", input, "bif")
     x, d = one_dim(input, dim)
     refuse_empty(name, x, d)
     return pick(input, arg(x, axis=d, keepdims=True), dim, keepdim)
@@ -252,9 +258,9 @@ def min_dim(input, /, dim, keepdim=False):
 
 
 def _arg(name, fn, input, dim, keepdim):
+    if dtype_of(input).category in (0, 3):
+        raise RuntimeError(f"{name}(): does not support {'complex' if dtype_of(input).is_complex else 'bool'} input")
     refuse_empty(name, input, dim)
-    if dtype_of(input) is dtypes.bool:
-        raise NotImplementedError(f'"{name}_cpu" not implemented for \'Bool\'')
     if dim is None:
         y = fn(input.reshape(-1)).astype("int64")
         return y.reshape((1,) * input.ndim) if keepdim else y
@@ -262,12 +268,12 @@ def _arg(name, fn, input, dim, keepdim):
     return fn(x, axis=d, keepdims=keepdim and input.ndim > 0).astype("int64")
 
 
-@op(differentiable=False)
+@op(differentiable=False, positions="input._aval.size")
 def argmax(input, /, dim=None, keepdim=False):
     return _arg("argmax", jnp.argmax, input, dim, keepdim)
 
 
-@op(differentiable=False)
+@op(differentiable=False, positions="input._aval.size")
 def argmin(input, /, dim=None, keepdim=False):
     return _arg("argmin", jnp.argmin, input, dim, keepdim)
 
@@ -300,6 +306,7 @@ def _median_jvp(primals, tangents):
 
 
 def _median_all(input, skip_nan):
+    kernel("median_cpu", input, "if")
     if input.size == 0:
         return jnp.full((), jnp.nan if dtype_of(input).category >= 2 else jnp.iinfo(input.dtype).min, input.dtype)
     flat = input.reshape(-1)
@@ -308,6 +315,7 @@ def _median_all(input, skip_nan):
 
 
 def _median_dim(name, input, dim, keepdim, skip_nan):
+    kernel("median_cpu", input, "if")
     x, d = one_dim(input, dim)
     if x.shape[d] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
@@ -336,6 +344,7 @@ def nanmedian_dim(input, /, dim, keepdim=False):
 
 @op(multi="values indices", saves="i", result=_selected)
 def mode(input, /, dim=-1, keepdim=False):
+    kernel("mode_cpu", input, "bif")
     x, d = one_dim(input, dim)
     order = jnp.argsort(x, axis=d, stable=True)
     s = jnp.moveaxis(jnp.take_along_axis(x, order, d), d, -1)
@@ -376,12 +385,12 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
     return y if q.ndim else y[0]
 
 
-@op()
+@op(numbers="1")
 def quantile(input, q, /, dim=None, keepdim=False, *, interpolation="linear"):
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@op()
+@op(numbers="1")
 def nanquantile(input, q, /, dim=None, keepdim=False, *, interpolation="linear"):
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
@@ -466,7 +475,8 @@ def cumprod(input, /, dim, *, dtype=None):
 
 @op(saves="0r")
 def logcumsumexp(input, /, dim):
-    x = default_float(input)
+    x = input
+    kernel("logcumsumexp_out_cpu", x, "fc")
     d = wrap_dim(dim, x.ndim)
     return lax.cumlogsumexp(x, axis=d) if x.ndim else x
 
@@ -493,11 +503,13 @@ def _cumulative_back(y, ct, x, dim):
 
 @op(multi="values indices", saves="0i", result=_cumulative_back)
 def cummax(input, /, dim):
+    kernel("cummax_cpu", input, "bif")
     return _cumulative_extreme(input, dim, jnp.greater_equal)
 
 
 @op(multi="values indices", saves="0i", result=_cumulative_back)
 def cummin(input, /, dim):
+    kernel("cummin_cpu", input, "bif")
     return _cumulative_extreme(input, dim, jnp.less_equal)
 
 

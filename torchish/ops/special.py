@@ -11,10 +11,17 @@ from torchish.ops.pointwise import magnitude, unary
 from torchish.ops.promote import cast, dtype_of, promote_float
 from torchish.ops.table import op
 
-unary("erf", lax.erf, aliases="special.erf")
-unary("erfc", lax.erfc, aliases="special.erfc")
-unary("erfinv", lax.erf_inv, aliases="special.erfinv")
-unary("lgamma", lax.lgamma, aliases="special.gammaln")
+@jax.custom_jvp
+def _lgamma(x):
+    return lax.lgamma(x)
+
+
+_lgamma.defjvp(lambda p, t: (_lgamma(*p), t[0] * _digamma(*p)))
+
+unary("erf", lax.erf, real=True, aliases="special.erf")
+unary("erfc", lax.erfc, real=True, aliases="special.erfc")
+unary("erfinv", lax.erf_inv, real=True, aliases="special.erfinv")
+unary("lgamma", _lgamma, real=True, aliases="special.gammaln")
 unary("special_i1e", js.i1e, names="special", inplace=False)
 unary("special_ndtr", lambda x: 0.5 * lax.erfc(-x * math.sqrt(0.5)), names="special", inplace=False)
 unary("special_ndtri", js.ndtri, names="special", inplace=False)

@@ -244,7 +244,7 @@ class Tensor(metaclass=TensorMeta):
         return id(self)
 
     def __format__(self, spec):
-        return format(self._scalar(), spec) if self._aval.ndim == 0 and spec else format(str(self), spec)
+        return format(self._scalar(), spec) if self._aval.ndim == 0 and type(self) is Tensor else object.__format__(self, spec)
 
     def __dir__(self):
         return sorted(set(object.__dir__(self)))

@@ -38,7 +38,7 @@ def _kind(x):
     return SUPPORTED_NODES.get(type(x)) or (_NAMED if isinstance(x, tuple) and hasattr(x, "_fields") else None)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class TreeSpec:
     """The shape of a tree: None stands for a leaf's type."""
 
@@ -52,6 +52,12 @@ class TreeSpec:
 
     def is_leaf(self):
         return self.type is None
+
+    def __repr__(self, indent=0):
+        if self.type is None:
+            return "*"
+        children = f",\n{' ' * (indent + 2)}".join(c.__repr__(indent + 2) for c in self.children_specs)
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{children}])"
 
 
 LEAF = TreeSpec(None, None, [])

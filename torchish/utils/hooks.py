@@ -1,0 +1,5 @@
+"""torch.utils.hooks."""
+
+from torchish.autograd.hooks import RemovableHandle
+
+__all__ = ["RemovableHandle"]
