@@ -18,6 +18,7 @@ class InplaceOp:
         self.differentiable, self.result, self.saves, self.view = row.differentiable, row.result, row.saves, False
         self.connects, self.varying = row.connects, row.varying
         self.nondiff, self.nodes = (), None
+        self.digest = "in-place " + row.name
 
     def call(self, args, attrs):
         return cast(self.row.call(args, attrs), dtypes.of(args[0]))
@@ -48,6 +49,10 @@ class Pull:
         self._parts = {}
         self._reduce_to_needed()
         self.frees = self.results > 0 or "r" in (sig.op.saves or "") or any(self._saves(i) for i in self.passed)
+
+    @property
+    def digest(self):
+        return self.sig.digest and f"vjp {self.sig.digest} {self.wrt} {self.results} {self.passed}"
 
     def _saves(self, i):
         a, rule = self.sig.operands[i], self.sig.op.saves
@@ -192,6 +197,7 @@ class ChainOp:
 
     def __init__(self, steps):
         self.steps = steps      # (row, how many numbers, attrs)
+        self.digest = self.name + " " + " ".join(f"{row.name}{attrs}" for row, _, attrs in steps)
 
     def call(self, args, attrs):
         return self.stages(args[0], args[1:])[-1]

@@ -62,6 +62,10 @@ class Op:
             if p.default is not p.empty:
                 self.defaults[p.name] = p.default
 
+    @property
+    def digest(self):
+        return "op " + self.name
+
     def call(self, args, attrs):
         return self.fn(*args, **dict(zip(self.attrs, attrs)))
 

@@ -1,5 +1,6 @@
 """Composite: several recorded operations as one, planned once and replayed as a single record."""
 
+from torchish.program.disk import digest
 from torchish.program.infer import Sig
 
 
@@ -16,6 +17,10 @@ class Composite:
 
     def __init__(self, name, node, rows, results):
         self.name, self.node, self.rows, self.results = name, node, rows, results
+
+    @property
+    def digest(self):
+        return digest(self.results, *[part for sig, codes, outs in self.rows for part in (sig.digest, (codes, outs))])
 
     def call(self, args, attrs):
         slots = {}

@@ -4,6 +4,7 @@ import jax
 
 from torchish.program import infer
 from torchish.program.composite import Composite
+from torchish.program.disk import digest, load, save
 from torchish.program.stats import counters
 
 FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -18,14 +19,14 @@ _families = {}
 class Entry:
     """One structure: how often it was seen and its executables."""
 
-    __slots__ = ("seen", "rows", "exe", "baked", "promoted", "storm", "family")
+    __slots__ = ("seen", "rows", "exe", "baked", "promoted", "storm", "family", "fast", "order")
 
     def __init__(self, code, live):
         self.seen, self.exe, self.baked = 0, None, None
         rows, self.promoted = decode(code)
         self.rows = needed(rows, live)
         self.family = hash(tuple(row[0].family for row in rows if row[0] is not None))
-        self.storm = False
+        self.storm = self.fast = False
 
 
 def decode(code):
@@ -96,14 +97,23 @@ def interpret(rows, live, leaves, numbers, call):
 def cold_call(sig, args):
     exe = sig.cold
     if exe is None:
-        counters.compiles += 1
-        exe = sig.cold = jax.jit(lambda *xs: sig.call(xs), compiler_options=FAST)
+        exe = sig.cold = executable(lambda *xs: sig.call(xs), args, FAST, sig.digest)
     return exe(*args)
 
 
-def compile_whole(entry, live, numbers, options):
+def executable(fn, args, options, name):
+    """Compile `fn` for these arguments, or load it from an earlier process."""
+    name = name and digest(name, sorted(options.items()))
+    exe = load(name)
+    if exe is None:
+        counters.compiles += 1
+        exe = jax.jit(fn, compiler_options=options or None).lower(*args).compile()
+        save(name, exe)
+    return exe
+
+
+def compile_whole(entry, leaves, numbers, live, options):
     """One executable; numbers outside `entry.promoted` are constants in it."""
-    counters.compiles += 1
     counters.hot_compiles += 1
     promoted = sorted(entry.promoted)
     entry.baked = numbers
@@ -115,7 +125,11 @@ def compile_whole(entry, live, numbers, options):
             ns[i] = x
         return interpret(rows, live, leaves, ns, lambda sig, args: sig.call(args))
 
-    entry.exe = jax.jit(program, compiler_options=options)
+    constants = [None if i in entry.promoted else n for i, n in enumerate(numbers)]
+    parts = [part for sig, codes, outs in rows for part in (sig.digest if sig is not None else "", (codes, tuple(outs)))]
+    name = digest("program", live, repr(constants), repr([(x.shape, x.dtype, x.weak_type) for x in leaves]), *parts)
+    entry.exe = executable(program, (leaves, [numbers[i] for i in promoted]), options, name)
+    entry.fast, entry.order = options is FAST, promoted
 
 
 def baked_matches(entry, numbers):
@@ -130,8 +144,8 @@ def baked_matches(entry, numbers):
     return False
 
 
-def execute(code, leaves, numbers, live, eager_whole=False):
-    """Arrays of the live slots."""
+def execute(code, leaves, numbers, live, whole=False):
+    """Arrays of the live slots. `whole`: one fully optimized executable at first sight."""
     counters.programs += 1
     key = (code, live)
     entry = _programs.get(key)
@@ -139,22 +153,24 @@ def execute(code, leaves, numbers, live, eager_whole=False):
         entry = _programs[key] = Entry(code, live)
     entry.seen += 1
     with jax.enable_x64(True):
-        if entry.exe is None and not wants_whole(entry, eager_whole):
+        if not hot(entry, whole):
             counters.cold += 1
             return interpret(entry.rows, live, leaves, numbers, cold_call)
-        if entry.exe is None or not baked_matches(entry, numbers):
-            compile_whole(entry, live, numbers, None)
+        if entry.exe is None or entry.fast and entry.seen > 1 or not baked_matches(entry, numbers):
+            compile_whole(entry, leaves, numbers, live, FAST if entry.seen == 1 and not whole else {})
         counters.hot += 1
-        promoted = [numbers[i] for i in sorted(entry.promoted)] if entry.promoted else ()
-        return entry.exe(leaves, promoted)
+        return entry.exe(leaves, [numbers[i] for i in entry.order])
 
 
-def wants_whole(entry, eager_whole):
-    """Hot from the second sight on, or at once when compiling operation by operation would cost more."""
+def hot(entry, whole):
+    """Whether one executable runs the program: from the second sight on, or at once when compiling operation by operation
+    would cost more (then quickly, without optimization)."""
+    if entry.exe is not None:
+        return True
     if entry.storm or len(entry.rows) < 2:
         return False
     unseen = len({row[0].id for row in entry.rows if row[0] is not None and row[0].cold is None})
-    if entry.seen < 2 and not eager_whole and (unseen < WHOLE or unseen * 3 < len(entry.rows)):
+    if entry.seen < 2 and not whole and (unseen < WHOLE or unseen * 3 < len(entry.rows)):
         return False
     n = _families[entry.family] = _families.get(entry.family, 0) + 1
     if n > STORM:

@@ -32,7 +32,7 @@ class Program:
     or None). What must be computed is decided at the flush: a slot whose Value nobody else holds is no output.
     """
 
-    __slots__ = ("code", "leaves", "leaf_index", "numbers", "slots", "lock", "count", "backwards")
+    __slots__ = ("code", "leaves", "leaf_index", "numbers", "slots", "lock", "count", "backwards", "whole")
 
     def __init__(self):
         self.lock = threading.RLock()
@@ -41,6 +41,7 @@ class Program:
     def reset(self):
         self.code, self.leaves, self.leaf_index, self.numbers, self.slots = [], [], {}, [], []
         self.count = self.backwards = 0
+        self.whole = False
 
     def leaf(self, v):
         """The operand code of a Value that is concrete or pending elsewhere."""
@@ -58,7 +59,7 @@ class Program:
             live = tuple([i for i, n in enumerate(reference_counts(slots)) if n > UNHELD])
             code, leaves, numbers = tuple(self.code), [v.array for v in self.leaves], tuple(self.numbers)
             try:
-                outs = _execute.execute(code, leaves, numbers, live) if live else ()
+                outs = _execute.execute(code, leaves, numbers, live, self.whole) if live else ()
             finally:
                 self.reset()
             for i, a in zip(live, outs):
@@ -82,6 +83,11 @@ def pending():
 def flush():
     """Run what this thread has recorded so far."""
     _local.program.flush()
+
+
+def whole():
+    """The pending program becomes one fully optimized executable even if its structure is new."""
+    _local.program.whole = True
 
 
 def mark():

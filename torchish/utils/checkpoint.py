@@ -13,7 +13,7 @@ class _Checkpoint(Function):
         ctx.run, ctx.preserve = run, preserve
         ctx.state = random.get_rng_state() if preserve else None
         ctx.is_tensor = [isinstance(a, Tensor) for a in args]
-        ctx.plain = [None if t else a for a, t in zip(args, ctx.is_tensor)]
+        ctx.others = [None if t else a for a, t in zip(args, ctx.is_tensor)]
         ctx.save_for_backward(*(a for a in args if isinstance(a, Tensor)))
         return run(*args)
 
@@ -21,7 +21,7 @@ class _Checkpoint(Function):
     def backward(ctx, *cotangents):
         saved = iter(ctx.saved_tensors)
         args = [next(saved).detach().requires_grad_(need) if t else a
-                for a, t, need in zip(ctx.plain, ctx.is_tensor, ctx.needs_input_grad[2:])]
+                for a, t, need in zip(ctx.others, ctx.is_tensor, ctx.needs_input_grad[2:])]
         now = random.get_rng_state() if ctx.preserve else None
         if ctx.preserve:
             random.set_rng_state(ctx.state)
