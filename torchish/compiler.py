@@ -1,6 +1,6 @@
 """torch.compiler: programs are compiled anyway, so these leave functions as they are."""
 
-from torchish.api.namespace import compile
+from torchish.api.namespace import compile  # noqa: F401
 
 
 def is_compiling():

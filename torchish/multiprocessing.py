@@ -1,7 +1,7 @@
 """torch.multiprocessing: Python's own. Tensors are pickled; JAX asks for the "spawn" start method."""
 
 import multiprocessing as _python
-from multiprocessing import *
+from multiprocessing import *  # noqa: F403  (its names are ours)
 
 
 def get_all_sharing_strategies():

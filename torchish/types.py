@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 from typing import IO
 
-from torchish.ops.dtypes import dtype as _dtype
-from torchish.tensor import Size, Storage, Tensor
+from torchish.ops.dtypes import dtype as _dtype  # noqa: F401
+from torchish.tensor import Size, Storage, Tensor  # noqa: F401  (names for annotations)
 from torchish.tensor import device as _device
 
 _int, _float, _bool, _complex = int, float, bool, complex

@@ -12,7 +12,7 @@ import numpy as np
 
 from torchish.api import bounds
 from torchish.autograd.dispatch import apply, inplace, write_out
-from torchish.ops import TABLE, dtypes
+from torchish.ops import TABLE, Op, dtypes
 from torchish.tensor import Tensor
 
 STATIC = {int, float, bool, complex, str, type(None), dtypes.dtype}
@@ -88,6 +88,19 @@ KEYWORD = {"alpha", "beta"}
 # operands that may be Python numbers in every row
 SCALAR = {"alpha", "beta", "value", "fill_value"}
 
+# rows that reduce over several dimensions at once
+MANY = set("sum nansum mean nanmean all any count_nonzero var std var_mean std_mean amax amin logsumexp norm".split())
+
+
+def axes(dim, function, many):
+    """A `dim` argument that is no plain int: index-like values become ints, sequences tuples where several are taken."""
+    if hasattr(dim, "__index__"):
+        return dim.__index__()
+    if many and isinstance(dim, (list, tuple)):
+        return tuple([d if d.__class__ is int else axes(d, function, False) for d in dim])
+    raise TypeError(f"{function}(): argument 'dim' must be {'tuple of ints' if many else 'int'}, not {type_name(dim)}")
+
+
 # lines that settle alternative arguments
 SETTLE = {"scatter": ["if value is not None: src = value"]}
 
@@ -130,7 +143,7 @@ def _parameters(row):
         if by_keyword(name):
             continue
         # a parameter without default may not follow one that has it
-        default = f"=D['{name}']" if name in row.defaults else "=None" if optional else ""
+        default = f"=D['{name}']" if name in row.defaults else "=None" if optional or name == "dim" else ""
         optional = optional or bool(default)
         parts.append(name + default)
     tail = [name + (f"=D['{name}']" if name in row.defaults else "") for name in names if by_keyword(name)]
@@ -156,8 +169,13 @@ def _checks(row, public, parameters, skip=0):
         test = f"{name}.__class__ not in {known} and " if number else f"{name} is not None and " if optional else ""
         lines.append(f"if {test}not isinstance({name}, Tensor): "
                      f"{name} = operand({name}, '{public}', '{name}', {order.index(name) + 1 - skip}, {number})")
-    if "dim" in row.attrs and "axis=None" in parameters:
-        lines.append("if axis is not None: dim = axis")
+    if "dim" in row.attrs:
+        if "axis=None" in parameters:
+            lines.append("if axis is not None: dim = axis")
+            if "dim" not in row.defaults:
+                lines.append(f"if dim is None: raise TypeError('{public}() missing 1 required positional arguments: \"dim\"')")
+        if not row.name.startswith(("fft_", "linalg_")):
+            lines.append(f"if dim.__class__ is not int and dim is not None: dim = axes(dim, '{public}', {row.name in MANY})")
     if "keepdim" in row.attrs and "keepdims=None" in parameters:
         lines.append("if keepdims is not None: keepdim = keepdims")
     lines += PREPARE.get(row.name, [])
@@ -166,9 +184,15 @@ def _checks(row, public, parameters, skip=0):
 
 def _compile(public, parameters, lines, **names):
     space = {"PLAIN": PLAIN, "NUMBER": NUMBER, "STATIC": STATIC, "Tensor": Tensor, "operand": operand, "static": static,
-             "bounds": bounds, **names}
+             "bounds": bounds, "axes": axes, **names}
     exec(compile(f"def {public}({parameters}):\n    " + "\n    ".join(lines), f"<torchish {public}>", "exec"), space)
     return space[public]
+
+
+def _variants(row):
+    """Where PyTorch's node depends on an argument: for its values (`by`), the row with another node name."""
+    return {key: Op(row.name, row.fn, names="", node=node, saves=row.saves, result=row.result, connects=row.connects)
+            for key, node in row.extra.get("variants", {}).items()}
 
 
 def wrapper(row, name):
@@ -177,7 +201,8 @@ def wrapper(row, name):
         return _starred(row, name)
     public = name.split(".")[-1]
     parameters = _parameters(row)
-    call = f"apply(OP, ({''.join(o + ', ' for o in row.operands)}), ({''.join(a + ', ' for a in row.attrs)}))"
+    op = f"VARIANTS.get({row.extra['by']}, OP)" if "by" in row.extra else "OP"
+    call = f"apply({op}, ({''.join(o + ', ' for o in row.operands)}), ({''.join(a + ', ' for a in row.attrs)}))"
     if row.multi:
         call = f"TYPE(*{call})"
     lines = _checks(row, public, parameters)
@@ -189,6 +214,7 @@ def wrapper(row, name):
     else:
         lines.append("return " + call)
     fn = _compile(public, parameters, lines, apply=apply, OP=row, D=row.defaults, put_out=put_out, NAME=public,
+                  VARIANTS=_variants(row),
                   TYPE=named(public, row.multi) if row.multi else None)
     fn.__doc__ = row.fn.__doc__ or f"See PyTorch's `{name}`."
     fn.__module__ = "torch"

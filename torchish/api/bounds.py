@@ -53,17 +53,16 @@ def outside(t, low, high, ignore=None):
 
 
 def _size(t, dim):
+    """Elements along a dimension; None when there is no such dimension, which the operation itself reports."""
     n = t._aval.ndim
-    return t._aval.shape[dim] if n and isinstance(dim, int) and -n <= dim < n else 1
+    return t._aval.shape[dim] if n and -n <= dim < n else None if n else 1
 
 
 def _index(text, kind=IndexError, negative=False):
     """A check of an index against one dimension; the text is filled with the index, dimension and size."""
     def check(index, input, dim):
-        if index.__class__ in (int, float) or not isinstance(index, Tensor):
-            return
         n = _size(input, dim)
-        bad = outside(index, -n if negative else 0, n)
+        bad = None if n is None else outside(index, -n if negative else 0, n)
         if bad is not None:
             d = dim + input._aval.ndim if dim < 0 else dim
             raise kind(text.format(bad=bad, dim=d, n=n))

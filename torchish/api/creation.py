@@ -22,6 +22,8 @@ def finish(t, requires_grad=False, device=None):
     """Common tail of the factories: device and flag."""
     if device is not None:
         t._device = devices.check(device)
+    elif devices.default is not devices.cpu:
+        t._device = devices.default
     if state.inference:
         t._inference = True
     if requires_grad:

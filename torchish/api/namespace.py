@@ -5,9 +5,9 @@ import threading
 import warnings
 
 from torchish import program
-from torchish.api import bind, creation, indexing, overloads, random, viewing
-from torchish.autograd import gradients
+from torchish.api import bind, creation, indexing, overloads, random, sparse, viewing
 from torchish.api.typeinfo import finfo, iinfo
+from torchish.autograd import gradients
 from torchish.ops import dtypes
 from torchish.tensor import Tensor, devices
 
@@ -129,6 +129,7 @@ NAMESPACE = dict(bind.torch)
 NAMESPACE.update(viewing.TORCH)
 NAMESPACE.update(overloads.TORCH)
 NAMESPACE.update(random.TORCH)
+NAMESPACE.update(sparse.TORCH)
 NAMESPACE.update({d.name: d for d in dtypes.ALL}, **dtypes.ALIASES)
 NAMESPACE.update({d.legacy + "Tensor": _legacy(d) for d in dtypes.ALL})
 NAMESPACE.update({n: getattr(creation, n) for n in (

@@ -76,7 +76,7 @@ def pow(input, exponent, *, out=None):
     exponent = _args(exponent, "pow", 2)
     if not isinstance(input, Tensor):
         input = _args(input, "pow")
-    row = ROWS["pow_tensor"] if isinstance(exponent, Tensor) else ROWS["pow"]
+    row = ROWS["pow"] if not isinstance(exponent, Tensor) else ROWS["pow_tensor" if isinstance(input, Tensor) else "pow_of_number"]
     if not isinstance(exponent, Tensor) and isinstance(input, Tensor) and input.dtype.category == 1 and \
             isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -173,6 +173,11 @@ def resize_as_(self, the_template, *, memory_format=None):
     return resize_(self, tuple(the_template.shape))
 
 
+def where_method(self, condition, other):
+    """The elements of this tensor where the condition holds, of `other` elsewhere."""
+    return where(condition, self, other)
+
+
 def is_tensor(obj):
     return isinstance(obj, Tensor)
 
@@ -234,7 +239,8 @@ def equal(input, other):
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    return bool(apply(ROWS["isclose"], (input, other, rtol, atol), (equal_nan,)).all())
+    """Whether all elements are close."""
+    return bool(bind.torch["isclose"](input, other, rtol, atol, equal_nan).all())
 
 
 def einsum(equation, *operands):
@@ -254,6 +260,13 @@ def meshgrid(*tensors, indexing=None):
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for x in tensors:
+        if x.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(x.shape)}")
+        if x.dtype is not tensors[0].dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
@@ -261,7 +274,7 @@ def meshgrid(*tensors, indexing=None):
     grids = [expand(_reshape(t, tuple(n if i == k else 1 for i in builtins.range(len(shape)))), shape)
              for k, (t, n) in enumerate(zip(tensors, shape))]
     if swap:
-        grids = [g.transpose(0, 1) for g in (grids[1], grids[0], *grids[2:])]
+        grids = (grids[1], grids[0], *grids[2:])
     return tuple(grids)
 
 
@@ -362,6 +375,23 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return out[0] if len(out) == 1 else tuple(out)
 
 
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements without immediate repeats; a data-dependent shape, so the tensor is read."""
+    import numpy as np
+    a = input._numpy()
+    rows = a.reshape(-1) if dim is None else np.moveaxis(a, dim, 0)
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).reshape(len(rows) - 1, -1).any(1) if len(rows) > 1 else False
+    kept = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
+    out = [tensor(kept)]
+    if return_inverse:
+        inverse = np.cumsum(new) - 1
+        out.append(tensor(inverse.reshape(a.shape) if dim is None else inverse))
+    if return_counts:
+        out.append(tensor(np.diff(np.append(np.flatnonzero(new), len(rows)))))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
 def bincount(input, weights=None, minlength=0):
     n = int(input._numpy().max()) + 1 if input.numel() else 0
     return apply(ROWS["bincount"], (input, weights), (minlength, builtins.max(n, minlength)))
@@ -373,10 +403,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     out = []
     for k, d in enumerate(dims):
         s = spacing[k] if isinstance(spacing, (list, tuple)) else spacing
-        coordinates = (s,) if isinstance(s, Tensor) and s.ndim else ()
-        step = 1.0 if coordinates else float(s)
-        made = apply(ROWS["gradient"], (input, *coordinates), (step, (d,), edge_order))
-        out.append(made[0] if isinstance(made, tuple) else made)
+        out.append(apply(ROWS["gradient"], (input, s if isinstance(s, Tensor) and s.ndim else None),
+                         (1.0 if isinstance(s, Tensor) and s.ndim else float(s), d, edge_order)))
     return tuple(out)
 
 
@@ -438,11 +466,12 @@ TORCH = {f.__name__: f for f in (
     max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, matmul, conj, positive, detach, argwhere, broadcast_shapes,
     is_tensor, numel, is_floating_point, is_complex, is_nonzero,
     is_storage, is_same_size, clone, result_type, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
+    unique_consecutive,
     bincount, gradient, norm, tensordot, fill)}
 METHODS = {f.__name__: f for f in (
-    max, min, median, nanmedian, std, var, pow, where, matmul, conj, positive, argwhere, type_as, resize_as_, clone, equal, allclose, repeat_interleave, unique, bincount, norm, to, contiguous,
+    max, min, median, nanmedian, std, var, pow, where, matmul, conj, positive, argwhere, type_as, resize_as_, clone, equal, allclose, repeat_interleave, unique, unique_consecutive, bincount, norm, to, contiguous,
     copy_, zero_, fill_, numpy, __array__, resize_, set_)}
-METHODS["type"] = type_
+METHODS["type"], METHODS["where"] = type_, where_method
 bind.functional["linear"], bind.linalg["matmul"] = linear, matmul
 for _n, _d in {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
                "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,

@@ -1,7 +1,7 @@
 """torch.autograd, floor 4: graph, engine, grad modes, hooks, custom functions. Knows ops, not how values are computed."""
 
 from torchish.autograd import slots as _slots
-from torchish.autograd import function, functional, graph, hooks
+from torchish.autograd import forward_ad, function, functional, graph, hooks
 from torchish.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from torchish.autograd.function import Function
 from torchish.autograd.gradcheck import gradcheck, gradgradcheck
@@ -23,6 +23,6 @@ def Variable(data, requires_grad=False, volatile=None):
     return data
 
 
-__all__ = ["Function", "Node", "Tensor", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad",
-           "gradcheck", "gradgradcheck", "graph", "hooks", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+__all__ = ["Function", "Node", "Tensor", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional",
+           "grad", "gradcheck", "gradgradcheck", "graph", "hooks", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
            "set_detect_anomaly", "set_grad_enabled"]

@@ -1,6 +1,7 @@
 """vmap on tensors: mapped dimensions are entered, left, and summed over, each with its node in the graph."""
 
 import contextlib
+import textwrap
 import threading
 
 from torchish.autograd.graph import Node, edge_of
@@ -131,6 +132,15 @@ def gradient_for(g, aval):
 
 def like(t, source):
     """A new tensor mapped as `source` is, so that mapped values can be written into it."""
-    for level in levels_of(source._value):
-        t = spread(t, level)
+    if source._aval.traced.__class__ is tuple:
+        for level in levels_of(source._value):
+            t = spread(t, level)
     return t
+
+
+def shown(t):
+    """The repr of a mapped tensor: all of its entries."""
+    text = repr(Tensor._of(physical(t._value)))
+    for level in levels_of(t._value):
+        text = f"BatchedTensor(lvl={level.index}, bdim=0, value=\n" + textwrap.indent(text, "    ") + "\n)"
+    return text

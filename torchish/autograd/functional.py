@@ -4,6 +4,7 @@ import math
 
 from torchish.autograd import gradients
 from torchish.autograd.dispatch import apply
+from torchish.autograd.graph import AccumulateGrad, edge_of
 from torchish.autograd.modes import enable_grad, set_grad_enabled, state
 from torchish.ops import TABLE
 from torchish.tensor import Tensor
@@ -261,15 +262,32 @@ def _forward_jacobian(func, inputs, create_graph, strict, vectorize):
     if not vectorize:
         raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
                                   "`vectorize=True`.")
-    keep = any(t.requires_grad for t in _tensors(inputs, "inputs", "jacobian")[1])
     with enable_grad():
-        inputs_tuple, inputs, outputs_tuple, outputs = _evaluate(func, inputs, "jacobian", keep, False)
+        inputs_tuple, inputs, outputs_tuple, outputs = _evaluate(func, inputs, "jacobian", True, False)
         u = tuple(_zeros(o).requires_grad_() for o in outputs)
         pulled = [g if g is not None else _zeros(t) for g, t in zip(_grad(outputs, inputs, u, create_graph=True), inputs)]
-        columns = _all_rows(pulled, u, keep)
-    rows = [tuple(_transposed(column[i], t.ndim, o.shape + t.shape) for column, t in zip(columns, inputs))
-            for i, o in enumerate(outputs)]
-    return _table(rows, outputs_tuple, inputs_tuple, keep)
+        columns = _all_rows(pulled, u, True)
+        rows = [tuple(_transposed(column[i], t.ndim, o.shape + t.shape) for column, t in zip(columns, inputs))
+                for i, o in enumerate(outputs)]
+    own = {edge_of(t)[0] for t in (*inputs, *u)}
+    rows = [tuple(t if _leads_outside(t, own) else t.detach() for t in row) for row in rows]
+    return _table(rows, outputs_tuple, inputs_tuple, True)
+
+
+def _leads_outside(t, own):
+    """Whether a result depends on a leaf that is not one of our own."""
+    edge = edge_of(t)
+    stack = [] if edge is None else [edge[0]]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, AccumulateGrad) and node not in own:
+            return True
+        for e in node.edges:
+            if e is not None and e[0] not in seen:
+                seen.add(e[0])
+                stack.append(e[0])
+    return False
 
 
 def _transposed(block, n, shape):

@@ -43,21 +43,6 @@ class Plan:
         self.sig, self.executed, self.results = sig, executed, results
 
 
-def collect(roots):
-    """The nodes of the graph, latest first; None when one of them needs the live pass."""
-    seen = dict.fromkeys(roots)     # a dict, for an order that comes back
-    stack = list(seen)
-    while stack:
-        n = stack.pop()
-        if not n.plain:
-            return None
-        for e in n.edges:
-            if e is not None and e[0] not in seen:
-                seen[e[0]] = None
-                stack.append(e[0])
-    return sorted(seen, key=SEQUENCE, reverse=True)
-
-
 def run(roots, grads, targets, keep, create):
     """The pass with results {(node, output number): gradient}, or None when it must run live.
 
@@ -65,26 +50,36 @@ def run(roots, grads, targets, keep, create):
     """
     if state.anomaly or state.saved_hooks or state.inference:
         return None
-    nodes = collect([n for n, _ in roots])
-    if nodes is None:
-        return None
-    index = {n: i for i, n in enumerate(nodes)}
-    key = [create]
+    key, nodes, index = [create], [], {}
     for (n, nr), g in zip(roots, grads):
+        if n not in index:
+            index[n] = len(nodes)
+            nodes.append(n)
         key += (index[n], nr, g._aval, create and g.requires_grad)
-    key.append(ALL if targets is None else tuple([(index.get(n), nr) for n, nr in targets]))
-    for n in nodes:
+    for n in nodes:     # grows on the way
+        if not n.plain:
+            return None
         if n.__class__ is AccumulateGrad:
-            t = n.variable
-            if t._hooks or t._post_hooks:
+            if n.variable._hooks or n.variable._post_hooks:
                 return None
             key.append(n.outs[0])
-        else:
-            key.append(n.pull)
-            for e in n.edges:
-                key.append(None if e is None else (index[e[0]], e[1]))
-            if create and n.saved is not FREED:
-                key.append(tuple([needs_grad(s) for s in n.saved]))
+            continue
+        key.append(n.pull)
+        for e in n.edges:
+            if e is None:
+                key.append(None)
+                continue
+            m, nr = e
+            i = index.get(m)
+            if i is None:
+                i = index[m] = len(nodes)
+                nodes.append(m)
+            key.append(i)
+            key.append(nr)
+        if create and n.pull.constants and n.saved is not FREED:
+            for j in n.pull.constants:
+                key.append(needs_grad(n.saved[j]))
+    key.append(ALL if targets is None else tuple([(index.get(n), nr) for n, nr in targets]))
     key = tuple(key)
     plan = _plans.get(key)
     if plan is None:
@@ -105,8 +100,8 @@ def leading_to(nodes, targets):
 
 
 def needs_grad(s):
-    """Whether a gradient can flow into a saved tensor (a node's own result always needs one)."""
-    return s[0].requires_grad if s.__class__ is tuple else s.__class__ is SavedResult
+    """Whether a gradient can flow into a saved tensor that needed none when it was saved."""
+    return s.__class__ is tuple and s[0].requires_grad
 
 
 def replay(plan, nodes, grads, keep, create):
@@ -203,7 +198,8 @@ class Planner:
 
 
 def make(nodes, index, roots, grads, targets, create):
-    """Plan the pass over `nodes` (in order)."""
+    """Plan the pass over `nodes` in the engine's order, latest first."""
+    nodes = sorted(nodes, key=SEQUENCE, reverse=True)
     planner = Planner(create)
     useful = None if targets is None else leading_to(nodes, {n for n, _ in targets})
     wanted = None if targets is None else set(targets)
@@ -252,7 +248,10 @@ def saved_operands(planner, n):
     if n.saved is FREED:
         raise RuntimeError(second_time(n))
     avals = [pull.sig.operands[i] for i in pull.passed] + list(pull.sig.outs[:pull.results])
-    return [planner.operand(a, planner.create and needs_grad(s)) for a, s in zip(avals, n.saved)]
+    differentiable = [i in pull.wrt for i in pull.passed] + [True] * pull.results
+    for j in pull.constants:
+        differentiable[j] = needs_grad(n.saved[j])
+    return [planner.operand(a, planner.create and d) for a, d in zip(avals, differentiable)]
 
 
 def finished(planner, found, index, root_codes, executed):

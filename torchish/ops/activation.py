@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from torchish.ops import dtypes
 from torchish.ops.pointwise import is_int, magnitude, unary
-from torchish.ops.promote import cast, dtype_of, promote_float, wrap_dim
+from torchish.ops.promote import cast, dtype_of, kernel, promote_float, wrap_dim
 from torchish.ops.table import op
 
 
@@ -32,6 +33,10 @@ unary("sigmoid", jax.nn.sigmoid, names="torch method functional", aliases="speci
 
 @op(names="torch method functional", inplace=True, result=lambda y, ct, x: jnp.where(y <= 0, 0, ct), connects="r")
 def relu(input, /):
+    if dtype_of(input) is dtypes.bool:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    if dtype_of(input).is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
     return _relu(input)
 
 
@@ -45,7 +50,7 @@ def relu6(input, /):
     return _hardtanh(input, 0.0, 6.0)
 
 
-@where_jvp(lambda x, lo, hi: ((x > lo) & (x < hi)).astype(x.dtype))  # 0 at the bounds
+@where_jvp(lambda x, lo, hi: (~((x <= lo) | (x >= hi))).astype(x.dtype))  # 0 at the bounds, 1 at nan
 def _hardtanh(x, lo, hi):
     return jnp.clip(x, jnp.asarray(lo, x.dtype), jnp.asarray(hi, x.dtype))
 
@@ -59,37 +64,55 @@ def hardtanh(input, /, min_val=-1.0, max_val=1.0):
 
 @op(names="functional", connects="0")
 def leaky_relu(input, /, negative_slope=0.01):
+    kernel("leaky_relu_cpu", input, "f")
     return jnp.where(input > 0, input, input * jnp.asarray(negative_slope, input.dtype))
 
 
+@partial(jax.custom_jvp, nondiff_argnums=(1, 2, 3))
 def _elu(x, alpha, scale, rate):
     c = x.dtype.type
     down = jnp.where(x > 0, 0, x)  # keeps the unused branch finite
     return jnp.where(x > 0, x * c(scale), jnp.expm1(down * c(rate)) * c(alpha * scale))
 
 
+@_elu.defjvp
+def _elu_jvp(alpha, scale, rate, primals, tangents):
+    # the slope at nan is that of the upper branch, the second slope at 0 is 0
+    (x,), (t,) = primals, tangents
+    c = x.dtype.type
+    rising = jnp.exp(jnp.where(x < 0, x, 0) * c(rate)) * c(alpha * scale * rate)
+    slope = jnp.where(x < 0, rising, jnp.where(x == 0, c(alpha * scale * rate), c(scale)))
+    return _elu(x, alpha, scale, rate), t * slope
+
+
+def _checked_elu(x, alpha, scale, rate):
+    kernel("elu_cpu", x, "f")
+    return _elu(x, alpha, scale, rate)
+
+
 @op(names="functional")
 def elu(input, /, alpha=1.0):
-    return _elu(input, alpha, 1.0, 1.0)
+    return _checked_elu(input, alpha, 1.0, 1.0)
 
 
 @op(names="torch functional", node="EluBackward0")
 def selu(input, /):
-    return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+    return _checked_elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
 
 @op(names="torch functional", node="CeluBackward0")
 def celu(input, /, alpha=1.0):
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _elu(input, alpha, 1.0, 1.0 / alpha)
+    return _checked_elu(input, alpha, 1.0, 1.0 / alpha)
 
 
 @op(names="functional")
 def gelu(input, /, *, approximate="none"):
+    kernel("GeluKernelImpl", input, "f")
     x, c = input, input.dtype.type
     if approximate == "none":
-        return x * c(0.5) * (1 + lax.erf(x * c(math.sqrt(0.5))))
+        return x * (c(0.5) * (1 + lax.erf(x * c(math.sqrt(0.5)))))
     if approximate == "tanh":
         return c(0.5) * x * (1 + jnp.tanh(c(math.sqrt(2 / math.pi)) * (x + c(0.044715) * x * x * x)))
     raise RuntimeError("approximate argument must be either none or tanh.")
@@ -97,28 +120,33 @@ def gelu(input, /, *, approximate="none"):
 
 @op(names="functional")
 def silu(input, /):
+    kernel("silu_cpu", input, "f")
     return input * jax.nn.sigmoid(input)
 
 
 @op(names="functional")
 def mish(input, /):
+    kernel("mish_cpu", input, "f")
     return input * jnp.tanh(jnp.logaddexp(input, 0))
 
 
 @op(names="functional", name="softplus")
 def softplus(input, /, beta=1.0, threshold=20.0):
+    kernel("softplus_cpu", input, "f")
     z = input * jnp.asarray(beta, input.dtype)
     return jnp.where(z > threshold, input, jnp.log1p(jnp.exp(jnp.where(z > threshold, 0, z))) / jnp.asarray(beta, z.dtype))
 
 
 @op(names="functional", aliases="log_sigmoid", node="LogSigmoidBackward0")
 def logsigmoid(input, /):
+    kernel("log_sigmoid_cpu", input, "f")
     # min(0, x) - log1p(exp(-|x|)) with slope 0.5 at 0
     return jnp.where(input > 0, 0, input) - jnp.log1p(jnp.exp(jnp.where(input > 0, -input, input)))
 
 
 @op(names="functional")
 def hardsigmoid(input, /):
+    kernel("hardsigmoid_cpu", input, "f")
     return _hardtanh(input / 6 + input.dtype.type(0.5), 0.0, 1.0)
 
 
@@ -129,20 +157,23 @@ def _hardswish(x):
 
 @op(names="functional")
 def hardswish(input, /):
+    kernel("hardswish_cpu", input, "f")
     return _hardswish(input)
 
 
 @op(names="torch functional")
 def hardshrink(input, /, lambd=0.5):
+    kernel("hardshrink_cpu", input, "f")
     return jnp.where((input >= -lambd) & (input <= lambd), 0, input)
 
 
 @op(names="functional")
 def softshrink(input, /, lambd=0.5):
+    kernel("softshrink_check", input, "f")
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     # nan stays nan
-    return jnp.where(input > lambd, input - lambd, jnp.where(input < -lambd, input + lambd, input * 0))
+    return jnp.where(input > lambd, input - lambd, jnp.where(input < -lambd, input + lambd, jnp.where(jnp.isnan(input), input, 0)))
 
 
 @op(names="functional", node="SubBackward0", saves="0")
@@ -162,7 +193,7 @@ def threshold(input, /, threshold, value):
     return jnp.where(input <= threshold, jnp.asarray(value, input.dtype), input)
 
 
-@op(names="torch functional method")
+@op(names="torch functional method", node="PreluKernelBackward0")
 def prelu(input, weight, /):
     if input.dtype != weight.dtype:
         raise RuntimeError("prelu: Type promoting not supported. Got " + f"{dtype_of(input).legacy} and "
@@ -182,6 +213,7 @@ def prelu(input, weight, /):
 
 @op(names="functional")
 def glu(input, /, dim=-1):
+    kernel("glu_cpu", input, "f")
     if input.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     d = wrap_dim(dim, input.ndim)

@@ -92,7 +92,8 @@ def _register_convs(n):
 
     def transpose(input, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         return _conv_transpose(n, input, weight, bias, stride, padding, output_padding, groups, dilation)
-    op(conv, name=f"conv{n}d", names="torch functional", node="ConvolutionBackward0")
+    op(conv, name=f"conv{n}d", names="torch functional", node="ConvolutionBackward0", by=f"input._aval.ndim == {n + 1}",
+       variants={True: "SqueezeBackward1"})
     op(transpose, name=f"conv_transpose{n}d", names="torch functional", node="ConvolutionBackward0")
 
 
@@ -192,9 +193,9 @@ def _register_pools(n):
     op(avg_pool, name=f"avg_pool{n}d", names="functional torch" if n == 1 else "functional", saves="0",
        node="SqueezeBackward1" if n == 1 else f"AvgPool{n}DBackward0")
     op(adaptive_max_pool, name=f"adaptive_max_pool{n}d", names="functional", saves="0",
-       node=f"AdaptiveMaxPool{max(n, 2)}DBackward0")
+       node=f"AdaptiveMaxPool{n}DBackward0" if n > 1 else "SqueezeBackward1")
     op(adaptive_avg_pool, name=f"adaptive_avg_pool{n}d", names="functional torch" if n == 1 else "functional", saves="0",
-       node=f"AdaptiveAvgPool{max(n, 2)}DBackward0")
+       node=f"AdaptiveAvgPool{n}DBackward0" if n > 1 else "SqueezeBackward1")
 
 
 def _window_count(sizes, kernel, stride, padding, outs, include_pad):
@@ -286,7 +287,9 @@ def fold(input, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
 _NP_MODE = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-@op(names="functional", node="ConstantPadNdBackward0")
+@op(names="functional", node="ConstantPadNdBackward0", by="(mode, len(pad) // 2)",
+    variants={(mode, n): f"{kind}Pad{n}DBackward0" for mode, kind in (("reflect", "Reflection"), ("replicate", "Replication"))
+              for n in (1, 2, 3)})
 def pad(input, /, pad, mode="constant", value=None):
     pairs = list(zip(pad[::2], pad[1::2]))
     if len(pad) % 2:
@@ -364,7 +367,14 @@ def _cubic_taps(size, out, scale, align):
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
-@op(names="functional", node="UpsampleBilinear2DBackward0")
+_UPSAMPLE = {("nearest", 3): "Nearest1D", ("nearest", 4): "Nearest2D", ("nearest", 5): "Nearest3D", ("linear", 3): "Linear1D",
+             ("nearest-exact", 3): "NearestExact1D", ("nearest-exact", 4): "NearestExact2D", ("nearest-exact", 5): "NearestExact3D",
+             ("bicubic", 4): "Bicubic2D", ("trilinear", 5): "Trilinear3D"}
+
+
+@op(names="functional", node="UpsampleBilinear2DBackward0", by="(mode, input._aval.ndim)",
+    variants={key: f"Upsample{kind}Backward0" for key, kind in _UPSAMPLE.items()}
+    | {("area", n + 2): f"AdaptiveAvgPool{n}DBackward0" for n in (2, 3)})
 def interpolate(input, /, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
                 antialias=False):
     n = input.ndim - 2

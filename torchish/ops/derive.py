@@ -48,6 +48,8 @@ class Pull:
         self.passed = () if by_result else tuple(range(len(sig.operands)))
         self._parts = {}
         self._reduce_to_needed()
+        # saved tensors that need no gradient themselves
+        self.constants = tuple(j for j, i in enumerate(self.passed) if i not in wrt and isinstance(sig.operands[i], Aval))
         self.frees = self.results > 0 or "r" in (sig.op.saves or "") or any(self._saves(i) for i in self.passed)
 
     @property

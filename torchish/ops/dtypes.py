@@ -118,6 +118,13 @@ def number_dtype(x):
 _builtin_bool = (True).__class__
 
 
+def _complex_of(d):
+    if d is float16:
+        raise NotImplementedError("PyTorch gives torch.complex32 here, which torchish does not have; convert the float16 tensor "
+                                  "with .float() first")
+    return complex64 if d is bfloat16 else d.to_complex()
+
+
 def result_type(operands):
     """PyTorch's rule over (dtype, kind) pairs, kind 2 = dimensioned tensor, 1 = 0-dim tensor, 0 = number.
 
@@ -134,8 +141,6 @@ def result_type(operands):
         if out is None:
             out = d
         elif d.category > out.category:
-            # float from a number never widens a complex; a complex number over a float keeps the float's width
-            out = promote_types(out, d) if d.category == 3 and out.category == 2 and kind == 1 else (
-                out.to_complex() if d.category == 3 and out.category == 2 and kind == 0 and out.to_complex() is not out
-                else d)
+            # a complex number or 0-dim tensor over a float keeps the float's width
+            out = _complex_of(out) if out.category == 2 else d
     return out

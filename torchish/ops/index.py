@@ -9,6 +9,7 @@ from jax import lax
 
 from torchish.ops import dtypes
 from torchish.ops.promote import (
+    CTYPES,
     broadcast_shapes,
     cast,
     dtype_of,
@@ -94,7 +95,7 @@ def block_diag(*tensors):
     return out
 
 
-@op(names="torch", node="ViewBackward0")
+@op(names="torch", node="StackBackward0")
 def cartesian_prod(*tensors):
     if len(tensors) == 1:
         return tensors[0]
@@ -332,15 +333,12 @@ def index_reduce(input, index, source, /, dim, reduce, *, include_self=True):
 def masked_fill(input, mask, value, /):
     if dtype_of(mask) is not dtypes.bool:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
-                           + _CTYPES.get(mask.dtype.name, mask.dtype.name))
+                           + CTYPES[dtype_of(mask).legacy])
     if not is_number(value) and value.ndim:
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                            f"{value.ndim} dimension(s).")
     shape = broadcast_shapes(input.shape, mask.shape)
     return jnp.where(mask, cast(value, dtype_of(input)), jnp.broadcast_to(input, shape))
-
-
-_CTYPES = {"uint8": "unsigned char", "int64": "long int", "float32": "float", "float64": "double", "int32": "int"}
 
 
 @op(inplace=True, saves="1")
@@ -422,7 +420,7 @@ def _triangle(name, fn, input, k):
     return fn(input, k)
 
 
-@op(node="DiagonalBackward0")
+@op(node="DiagonalBackward0_copy", by="input._aval.ndim == 1", variants={True: "DiagEmbedBackward0"})
 def diag(input, /, diagonal=0):
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
@@ -500,7 +498,7 @@ def tile(input, /, dims):
     return jnp.tile(input, dims)
 
 
-@op(node="RepeatInterleaveBackward0")
+@op(node="ViewBackward0")
 def repeat_interleave(input, /, repeats, dim=None, *, output_size=None):
     """`repeats` is static: an int or a tuple (the binding reads a tensor of repeats first)."""
     x, axis = (input.reshape(-1), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
@@ -512,20 +510,6 @@ def repeat_interleave(input, /, repeats, dim=None, *, output_size=None):
         raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
                            f"{len(repeats)} and input.size({axis}) = {x.shape[axis]}")
     return jnp.take(x, np.repeat(np.arange(x.shape[axis]), repeats), axis=axis)
-
-
-@op(names="torch")
-def meshgrid(*tensors, indexing="ij"):
-    if not tensors:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
-    if indexing not in ("ij", "xy"):
-        raise RuntimeError(f"torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
-    for t in tensors:
-        if t.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(t.shape)}")
-    if any(t.dtype != tensors[0].dtype for t in tensors):
-        raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
-    return tuple(jnp.meshgrid(*(t.reshape(-1) for t in tensors), indexing=indexing))
 
 
 # ---- counting
@@ -586,32 +570,28 @@ def _strips(y, x, dx, dim):
     return step * total / 2, d
 
 
-@op(aliases="trapz", names="torch")
+@op(aliases="trapz", names="torch", node="MulBackward1", by="x is not None", variants={True: "DivBackward1"})
 def trapezoid(y, x=None, /, *, dx=1, dim=-1):
     strips, d = _strips(y, x, dx, dim)
     return jnp.sum(strips, axis=d)
 
 
-@op(names="torch")
+@op(names="torch", node="CumsumBackward0")
 def cumulative_trapezoid(y, x=None, /, *, dx=1, dim=-1):
     strips, d = _strips(y, x, dx, dim)
     return jnp.cumsum(strips, axis=d)
 
 
-@op(names="torch")
-def gradient(input, *coordinates, spacing=1.0, dim=None, edge_order=1):
-    """Numeric gradients; `coordinates` (one per dim) take the place of `spacing` when given."""
-    dims = wrap_dims(dim, input.ndim)
-    steps = spacing if isinstance(spacing, tuple) else (1.0 if spacing is None else spacing,) * len(dims)
-    out = []
-    for k, d in enumerate(dims):
-        if input.shape[d] < edge_order + 1:
-            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-        y = jnp.moveaxis(input, d, 0)
-        y = y if dtype_of(y).category >= 2 else cast(y, dtypes.get_default())
-        x = coordinates[k] if coordinates else jnp.arange(y.shape[0], dtype=y.dtype) * jnp.asarray(steps[k], y.dtype)
-        out.append(jnp.moveaxis(_slope(y, x.reshape((-1,) + (1,) * (y.ndim - 1)), edge_order), 0, d))
-    return tuple(out)
+@op(names="", node="CatBackward0")
+def gradient(input, coordinates=None, /, spacing=1.0, dim=0, edge_order=1):
+    """The numeric gradient along one dimension, at equal steps or at given coordinates."""
+    d = wrap_dim(dim, input.ndim)
+    if input.shape[d] < edge_order + 1:
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    y = jnp.moveaxis(input, d, 0)
+    y = y if dtype_of(y).category >= 2 else cast(y, dtypes.get_default())
+    x = coordinates if coordinates is not None else jnp.arange(y.shape[0], dtype=y.dtype) * jnp.asarray(spacing, y.dtype)
+    return jnp.moveaxis(_slope(y, x.reshape((-1,) + (1,) * (y.ndim - 1)), edge_order), 0, d)
 
 
 def _slope(y, x, edge_order):

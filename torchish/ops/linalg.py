@@ -8,7 +8,7 @@ import jax.scipy.linalg as jsl
 from jax import lax
 
 from torchish.ops.pointwise import ctype, magnitude
-from torchish.ops.promote import broadcast_shapes, cast, dtype_of, promote, wrap_dim, wrap_dims
+from torchish.ops.promote import broadcast_shapes, cast, dtype_of, kernel, promote, wrap_dim, wrap_dims
 from torchish.ops.reduce import norm_operand, vector_norm
 from torchish.ops.table import op
 
@@ -20,7 +20,8 @@ def _same(a, b, text="expected m1 and m2 to have the same dtype, but got: {} != 
 
 
 def _product(a, b):
-    """a @ b for two matrices or batches; integers and bools as PyTorch (bool is refused)."""
+    """a @ b for two matrices or batches."""
+    kernel("addmm_impl_cpu_", a, "ifc")
     return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
 
 
@@ -148,18 +149,21 @@ def _affine(input, beta, alpha, product):
     out = product if isinstance(alpha, (int, float)) and alpha == 1 else cast(alpha, d) * product
     if isinstance(beta, (int, float)) and beta == 0:
         return jnp.broadcast_to(out, jnp.broadcast_shapes(input.shape, out.shape))
-    shape = broadcast_shapes(input.shape, product.shape)
-    if shape != product.shape:
-        raise RuntimeError(_not_expandable(product.shape, input.shape))
+    _expandable(input.shape, product.shape)
     return (input if isinstance(beta, (int, float)) and beta == 1 else cast(beta, d) * input) + out
 
 
-def _not_expandable(target, shape):
-    i = next((i for i in range(1, len(shape) + 1) if i > len(target) or shape[-i] not in (1, target[-i])), 1)
+def _expandable(shape, target):
+    """Refuse a shape that does not broadcast to the target."""
+    i = next((i for i in range(1, len(shape) + 1) if i > len(target) or shape[-i] not in (1, target[-i])), None)
+    if i is None:
+        return
     if len(shape) > len(target):
-        return (f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(target)}): the number of sizes provided "
+        raise RuntimeError(
+            f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(target)}): the number of sizes provided "
                 f"({len(target)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})")
-    return (f"The expanded size of the tensor ({target[-i]}) must match the existing size ({shape[-i]}) at non-singleton "
+    raise RuntimeError(
+            f"The expanded size of the tensor ({target[-i]}) must match the existing size ({shape[-i]}) at non-singleton "
             f"dimension {len(target) - i}.  Target sizes: {list(target)}.  Tensor sizes: {list(shape)}")
 
 
@@ -205,12 +209,16 @@ def linear(input, weight, bias=None, /):
     if input.ndim == 0 or input.shape[-1] != w.shape[1]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({flat}x{input.shape[-1] if input.ndim else 1} and "
                            f"{w.shape[1]}x{w.shape[0]})")
-    _same(input, w, "mat1 and mat2 must have the same dtype, but got {0} and {1}".replace("{0}", dtype_of(input).legacy)
-          .replace("{1}", dtype_of(w).legacy))
+    if bias is not None and input.dtype != w.dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {dtype_of(input).legacy} and {dtype_of(w).legacy}")
+    _same(input, w)
     y = _product(input, w.T)
     if weight.ndim == 1:
         y = y[..., 0]
-    return y if bias is None else y + bias
+    if bias is None:
+        return y
+    _expandable(bias.shape, y.shape)
+    return y + bias
 
 
 op(lambda bias, input, weight, /: linear(input, weight, bias), name="linear_addmm", names="", node="AddmmBackward0")
@@ -317,7 +325,7 @@ def linalg_cross(input, other, /, *, dim=-1):
     return _cross(input, other, dim)
 
 
-@op(names="linalg")
+@op(names="linalg", node="SumBackward1")
 def linalg_vecdot(x, y, /, *, dim=-1):
     a, b = promote(x, y)
     return jnp.sum(jnp.conj(a) * b, axis=dim)
@@ -355,7 +363,7 @@ def linalg_slogdet(A, /):
     return tuple(jnp.linalg.slogdet(A))
 
 
-@op(node="LinalgSlogdetBackward0")
+@op(node="WhereBackward0")
 def logdet(input, /):
     _square("linalg.slogdet", input)
     sign, log = jnp.linalg.slogdet(input)
@@ -557,7 +565,7 @@ def linalg_eig(A, /):
 @op(names="linalg", node="LinalgEigBackward0")
 def linalg_eigvals(A, /):
     _square("linalg.eigvals", A)
-    return jnp.linalg.eigvals(A)
+    return lax.linalg.eig(A, compute_left_eigenvectors=False, compute_right_eigenvectors=False, enable_eigvec_derivs=True)[0]
 
 
 # ---- functions of matrices

@@ -6,8 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from torchish.ops.pointwise import magnitude, xlogy
-from torchish.ops.promote import dtype_of, promote, promote_float, wrap_dims
+from torchish.ops.promote import dtype_of, kernel, promote, promote_float, result_type, wrap_dims
 from torchish.ops.table import op
+
+
+REDUCED = {"mean": "MeanBackward0", "sum": "SumBackward0"}
 
 
 def reduced(x, reduction):
@@ -20,19 +23,24 @@ def reduced(x, reduction):
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def _pointwise_loss(fn, input, target, weight, reduction):
+def _pointwise_loss(fn, input, target, weight, reduction, name=None):
     x, y = promote(input, target)
+    if name is not None:
+        kernel(name, x, "fc")
     loss = fn(x, y)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
 @op(names="functional", saves="01")
 def mse_loss(input, target, weight=None, /, reduction="mean"):
-    return _pointwise_loss(lambda x, y: (x - y) * (x - y), input, target, weight, reduction)
+    return _pointwise_loss(lambda x, y: (x - y) * (x - y), input, target, weight, reduction, "mse_cpu")
 
 
-@op(names="functional", saves="01")
+@op(names="functional", saves="01", node="AbsBackward0", by="reduction", variants=REDUCED)
 def l1_loss(input, target, weight=None, /, reduction="mean"):
+    if reduction == "mean" and result_type(input, target).category < 2:
+        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                           f"Got: {result_type(input, target).legacy}")
     return _pointwise_loss(lambda x, y: magnitude(x - y), input, target, weight, reduction)
 
 
@@ -46,7 +54,7 @@ def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     def loss(x, y):
         a = magnitude(x - y)
         return jnp.where(a < beta, 0.5 * (x - y) * (x - y) / beta, a - 0.5 * beta)
-    return _pointwise_loss(loss, input, target, None, reduction)
+    return _pointwise_loss(loss, input, target, None, reduction, "smooth_l1_cpu")
 
 
 @op(names="functional", saves="01")
@@ -57,7 +65,7 @@ def huber_loss(input, target, weight=None, /, reduction="mean", delta=1.0):
     def loss(x, y):
         a = magnitude(x - y)
         return jnp.where(a <= delta, 0.5 * (x - y) * (x - y), delta * (a - 0.5 * delta))
-    return _pointwise_loss(loss, input, target, weight, reduction)
+    return _pointwise_loss(loss, input, target, weight, reduction, "huber_cpu")
 
 
 @jax.custom_jvp
@@ -81,6 +89,7 @@ def binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
                          "deprecated. Please ensure they have the same size.")
     if input.dtype != target.dtype:
         raise RuntimeError(f"Found dtype {dtype_of(target).legacy} but expected {dtype_of(input).legacy}")
+    kernel("binary_cross_entropy", input, "f")
     loss = _bce(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
@@ -94,6 +103,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     if input.shape != target.shape:
         raise ValueError(f"Target size ({_size(target)}) must be the same as input size ({_size(input)})")
     x, y = promote(input, target)
+    kernel("log_sigmoid_cpu", x, "f")
     # log(sigmoid(x)) with slope 0.5 at 0
     log_sig = jnp.where(x < 0, x, 0) - jnp.log1p(jnp.exp(jnp.where(x < 0, x, -x)))
     w = 1 if pos_weight is None else (pos_weight - 1) * y + 1
@@ -101,7 +111,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@op(names="functional", node="NllLossBackward0", saves="1")
+@op(names="functional", node="NllLossBackward0", saves="1", by="input._aval.ndim > 2", variants={True: "NllLoss2DBackward0"})
 def nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
     if input.ndim == 0 or (input.ndim == 1 and target.ndim > 1):
         raise RuntimeError("input tensor should be 1D or 2D")
@@ -110,6 +120,8 @@ def nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean")
     axis = 1 if input.ndim > 1 else 0
     if input.ndim > 2 and input.shape[2:] != target.shape[1:]:
         raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
+    if dtype_of(target).name not in ("int64", "uint8"):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {dtype_of(target).legacy}")
     classes = input.shape[axis]
     if weight is not None and weight.size != classes:
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
@@ -124,9 +136,11 @@ def nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean")
     return reduced(loss, reduction)
 
 
-@op(names="functional", saves="1", node="MulBackward0")
+@op(names="functional", saves="1", node="SubBackward0", by="reduction", variants=REDUCED | {"batchmean": "DivBackward0"})
 def kl_div(input, target, /, size_average=None, reduce=None, reduction="mean", log_target=False):
     x, y = promote(input, target)
+    if dtype_of(x).category < 2:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     loss = jnp.exp(y) * (y - x) if log_target else xlogy(y, y) - y * x
     if reduction == "batchmean":
         return jnp.sum(loss) / (x.shape[0] if x.ndim else 1)
@@ -151,7 +165,7 @@ def multi_margin_loss(input, target, weight=None, /, p=1, margin=1.0, reduction=
     return reduced(loss if input.ndim > 1 else loss[0], reduction)
 
 
-@op(names="functional", saves="01")
+@op(names="functional", saves="01", node="SubBackward0", by="reduction", variants=REDUCED)
 def poisson_nll_loss(input, target, /, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None,
                      reduction="mean"):
     input, target = promote_float(input, target)
@@ -165,7 +179,7 @@ def poisson_nll_loss(input, target, /, log_input=True, full=False, size_average=
     return _pointwise_loss(loss, input, target, None, reduction)
 
 
-@op(names="torch functional")
+@op(names="torch functional", node="SumBackward1")
 def cosine_similarity(x1, x2, /, dim=1, eps=1e-08):
     a, b = promote(x1, x2)
     a, b = jnp.broadcast_arrays(a, b)
@@ -177,7 +191,7 @@ def cosine_similarity(x1, x2, /, dim=1, eps=1e-08):
     return jnp.sum(unit(a) * unit(b), axis=dims)
 
 
-@op(names="torch functional", saves="01")
+@op(names="torch functional", saves="01", node="AddBackward0", by="reduction", variants=REDUCED)
 def hinge_embedding_loss(input, target, /, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     def loss(x, y):
         gap = margin - x

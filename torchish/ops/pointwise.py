@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchish.ops import dtypes
-from torchish.ops.promote import cast, dtype_of, is_number, kernel, promote, promote_float, result_type
+from torchish.ops.promote import CTYPES, cast, dtype_of, is_number, kernel, promote, promote_float, result_type
 from torchish.ops.table import op
 
 
@@ -93,7 +93,7 @@ def floor_quotient(x, y):
     return jnp.floor_divide(x, y) if is_int(x) else _floor_float(x, y)
 
 
-@op(inplace=True, aliases="divide true_divide", numbers="01")
+@op(inplace=True, aliases="divide true_divide", numbers="01", by="rounding_mode is not None", variants={True: "DivBackward2"})
 def div(input, other, /, *, rounding_mode=None):
     if rounding_mode is None:
         x, y = promote_float(input, other)
@@ -115,14 +115,14 @@ def floor_divide(input, other, /):
     return lax.stop_gradient(floor_quotient(x, y))
 
 
-@op(inplace=True, numbers="01")
+@op(inplace=True, numbers="01", by="isinstance(other, Tensor)", variants={True: "RemainderBackward1"})
 def remainder(input, other, /):
     x, y = promote(input, other)
     kernel("remainder_cpu", x, "if")
     return _remainder(*jnp.broadcast_arrays(x, y))
 
 
-@op(inplace=True, numbers="1")
+@op(inplace=True, numbers="1", by="isinstance(other, Tensor)", variants={True: "FmodBackward1"})
 def fmod(input, other, /):
     x, y = promote(input, other)
     kernel("fmod_cpu", x, "if")
@@ -189,6 +189,9 @@ def pow(input, exponent, /):
 @op(name="pow_tensor", names="", node="PowBackward1", saves="01r")
 def pow_tensor(input, exponent, /):
     return _pow(input, exponent)
+
+
+op(pow_tensor, name="pow_of_number", names="", node="PowBackward2", saves="01r")
 
 
 @op(inplace=True, node="PowBackward1", numbers="01")
@@ -277,7 +280,7 @@ rounding("ceil", jnp.ceil)
 rounding("trunc", jnp.trunc, aliases="fix")
 
 
-@op(inplace=True)
+@op(inplace=True, by="decimals != 0", variants={True: "RoundBackward1"})
 def round(input, /, *, decimals=0):
     kernel("round_vml_cpu", input, "if")
     if is_int(input):
@@ -478,7 +481,8 @@ def _clip(name, input, lo, hi):
     return _clamp(*jnp.broadcast_arrays(x, lo, hi))
 
 
-@op(inplace=True, aliases="clip", node="ClampBackward1", numbers="12")
+@op(inplace=True, aliases="clip", node="ClampBackward1", numbers="12",
+    by="isinstance(min, Tensor) or isinstance(max, Tensor)", variants={True: "ClampBackward0"})
 def clamp(input, min=None, max=None, /):
     return _clip("clamp", input, min, max)
 
@@ -498,17 +502,12 @@ def same_dtype(first, other, what):
         raise RuntimeError(f"expected dtype {ctype(first)} for `{what}` but got dtype {ctype(other)}")
 
 
-_CTYPE = {"Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Short": "short", "Char": "signed char",
-          "Byte": "unsigned char", "Bool": "bool", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
-          "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>"}
-
-
 def ctype(x):
     """The C++ name PyTorch prints for a dtype in some messages."""
-    return _CTYPE[dtype_of(x).legacy]
+    return CTYPES[dtype_of(x).legacy]
 
 
-@op(inplace=True, numbers="2")
+@op(inplace=True, numbers="2", by="isinstance(weight, Tensor)", variants={True: "LerpBackward1"})
 def lerp(input, end, weight, /):
     same_dtype(input, end, "end")
     same_dtype(input, weight, "weight")

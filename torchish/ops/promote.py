@@ -7,6 +7,12 @@ import numpy as np
 from torchish.ops import dtypes
 
 
+# the C++ names that PyTorch prints for dtypes in some messages
+CTYPES = {"Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Short": "short", "Char": "signed char",
+          "Byte": "unsigned char", "Bool": "bool", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
+          "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>"}
+
+
 def is_number(x):
     """A Python number, baked or promoted to an operand (then a weakly typed 0-dim tracer)."""
     return isinstance(x, (bool, int, float, complex)) or getattr(getattr(x, "aval", None), "weak_type", False)
@@ -34,6 +40,10 @@ def result_type(*xs):
 
 def cast(x, d):
     """`x` as a strongly typed array of torch dtype `d`."""
+    if isinstance(x, complex) and d.category < 3:
+        if x.imag:
+            raise RuntimeError(f"value cannot be converted to type {CTYPES[d.legacy]} without overflow")
+        x = x.real
     if isinstance(x, (bool, int, float, complex)):
         return jnp.asarray(np.asarray(x).astype(d.np) if not isinstance(x, int) or isinstance(x, bool)
                            else np.asarray(x & 0xFFFFFFFFFFFFFFFF, "uint64").astype("int64").astype(d.np) if abs(x) >= 2**63

@@ -41,7 +41,7 @@ def refuse_empty(name, x, dims):
 
 # ---- sums and products
 
-@op(node_dim="SumBackward1")
+@op(by="dim is not None", variants={True: "SumBackward1"})
 def sum(input, /, dim=None, keepdim=False, *, dtype=None):
     x = widened(input, dtype)
     return jnp.sum(x, axis=wrap_dims(dim, x.ndim), keepdims=keepdim, dtype=x.dtype)
@@ -66,7 +66,7 @@ def _mean_operand(input, dtype):
     return input
 
 
-@op(node_dim="MeanBackward1")
+@op(by="dim is not None", variants={True: "MeanBackward1"})
 def mean(input, /, dim=None, keepdim=False, *, dtype=None):
     x = _mean_operand(input, dtype)
     dims = wrap_dims(dim, x.ndim)
@@ -81,8 +81,11 @@ def _count(x, dims):
     return n
 
 
-@op()
+@op(node="DivBackward0")
 def nanmean(input, /, dim=None, keepdim=False, *, dtype=None):
+    if dtype is None and dtype_of(input).category < 2:
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
+                           f"{dtype_of(input).legacy}")
     x = _mean_operand(input, dtype)
     dims = wrap_dims(dim, x.ndim)
     nan = jnp.isnan(x)
@@ -90,7 +93,7 @@ def nanmean(input, /, dim=None, keepdim=False, *, dtype=None):
     return total / jnp.sum(~nan, axis=dims, keepdims=keepdim).astype(x.dtype)
 
 
-@op(node_dim="ProdBackward1", saves="0r")
+@op(by="dim is not None", variants={True: "ProdBackward1"}, saves="0r")
 def prod(input, /, dim=None, keepdim=False, *, dtype=None):
     x = widened(input, dtype)
     return jnp.prod(x, axis=wrap_dims(dim, x.ndim), keepdims=keepdim, dtype=x.dtype)
@@ -118,9 +121,9 @@ def any(input, /, dim=None, keepdim=False):
 
 # ---- spread
 
-def _var(input, dim, correction, keepdim):
+def _var(input, dim, correction, keepdim, name="std and var"):
     if dtype_of(input).category < 2:
-        raise RuntimeError("std and var only support floating point and complex dtypes")
+        raise RuntimeError(f"{name} only support floating point and complex dtypes")
     dims = wrap_dims(dim, input.ndim)
     n = _count(input, dims)
     gap = input - jnp.sum(input, axis=dims, keepdims=True, dtype=input.dtype) / jnp.asarray(n, input.dtype)
@@ -152,12 +155,12 @@ def _mean_of(x, dim, keepdim):
 
 @op(names="torch")
 def var_mean(input, /, dim=None, *, correction=1, keepdim=False):
-    return _var(input, dim, correction, keepdim), _mean_of(input, dim, keepdim)
+    return _var(input, dim, correction, keepdim, "var_mean"), _mean_of(input, dim, keepdim)
 
 
 @op(names="torch")
 def std_mean(input, /, dim=None, *, correction=1, keepdim=False):
-    return (_sqrt_flat(_var(input, dim, correction, keepdim)), _mean_of(input, dim, keepdim))
+    return (_sqrt_flat(_var(input, dim, correction, keepdim, "std_mean")), _mean_of(input, dim, keepdim))
 
 
 # ---- extremes
@@ -166,18 +169,19 @@ def std_mean(input, /, dim=None, *, correction=1, keepdim=False):
 def max_all(input, /):
     kernel("max_all", input, "bif")
     refuse_empty("max", input, None)
-    return _amax(input, None, False)
+    return _max_all(input, None, False)
 
 
 @op(name="min_all", names="", node="MinBackward1", saves="0r")
 def min_all(input, /):
     kernel("min_all", input, "bif")
     refuse_empty("min", input, None)
-    return _amin(input, None, False)
+    return _min_all(input, None, False)
 
 
-def _even(fn):
-    """An extreme whose slope is shared evenly by all elements equal to it (nan equals nan)."""
+def _even(fn, equal_nan):
+    """An extreme whose slope is shared evenly by all elements equal to it; where it is nan the slope is nan, or shared by
+    the nans if `equal_nan`."""
     @partial(jax.custom_jvp, nondiff_argnums=(1, 2))
     def value(x, dims, keepdim):
         return fn(x, axis=dims, keepdims=keepdim)
@@ -186,13 +190,17 @@ def _even(fn):
     def jvp(dims, keepdim, primals, tangents):
         (x,), (t,) = primals, tangents
         y = value(x, dims, True)
-        hit = ((x == y) | (jnp.isnan(x) & jnp.isnan(y))).astype(x.dtype)
-        slope = jnp.sum(t * hit, axis=dims, keepdims=keepdim) / jnp.sum(hit, axis=dims, keepdims=keepdim)
+        hit = x == y
+        if equal_nan:
+            hit |= jnp.isnan(x) & jnp.isnan(y)
+        hit = hit.astype(x.dtype)
+        slope = jnp.sum(t * (hit / jnp.sum(hit, axis=dims, keepdims=True)), axis=dims, keepdims=keepdim)
         return (y if keepdim else jnp.squeeze(y, dims)), slope
     return lambda input, dim, keepdim: value(input, wrap_dims(dim, input.ndim), keepdim)
 
 
-_amax, _amin = _even(jnp.max), _even(jnp.min)
+_amax, _amin = _even(jnp.max, False), _even(jnp.min, False)
+_max_all, _min_all = _even(jnp.max, True), _even(jnp.min, True)
 
 
 @op(saves="0r")
@@ -212,7 +220,10 @@ def amin(input, /, dim=(), keepdim=False):
 @op(multi="min max", saves="0r")
 def aminmax(input, /, *, dim=None, keepdim=False):
     kernel("aminmax_cpu", input, "bif")
-    refuse_empty("aminmax", input, dim)
+    if dim is None and not input.size:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    if dim is not None and input.ndim and not input.shape[wrap_dim(dim, input.ndim)]:
+        raise IndexError(f"aminmax: Expected reduction dim {wrap_dim(dim, input.ndim)} to have non-zero size.")
     return _amin(input, dim, keepdim), _amax(input, dim, keepdim)
 
 
@@ -260,6 +271,8 @@ def min_dim(input, /, dim, keepdim=False):
 def _arg(name, fn, input, dim, keepdim):
     if dtype_of(input).category in (0, 3):
         raise RuntimeError(f"{name}(): does not support {'complex' if dtype_of(input).is_complex else 'bool'} input")
+    if dim is None and not input.size:
+        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
     refuse_empty(name, input, dim)
     if dim is None:
         y = fn(input.reshape(-1)).astype("int64")
@@ -314,11 +327,11 @@ def _median_all(input, skip_nan):
     return _median(flat, lax.stop_gradient(y)) if dtype_of(input).category >= 2 else y
 
 
-def _median_dim(name, input, dim, keepdim, skip_nan):
-    kernel("median_cpu", input, "if")
+def _median_dim(input, dim, keepdim, skip_nan):
+    kernel("median_out", input, "if")
     x, d = one_dim(input, dim)
     if x.shape[d] == 0:
-        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+        raise IndexError("median(): Expected reduction dim {d} to have non-zero size.")
     return pick(input, _lower_median_index(x, d, skip_nan), dim, keepdim)
 
 
@@ -334,12 +347,12 @@ def nanmedian_all(input, /):
 
 @op(name="median_dim", names="", multi="values indices", node="MedianBackward1", saves="i", result=_selected)
 def median_dim(input, /, dim, keepdim=False):
-    return _median_dim("median", input, dim, keepdim, False)
+    return _median_dim(input, dim, keepdim, False)
 
 
 @op(name="nanmedian_dim", names="", multi="values indices", node="NanmedianBackward1", saves="i", result=_selected)
 def nanmedian_dim(input, /, dim, keepdim=False):
-    return _median_dim("nanmedian", input, dim, keepdim, True)
+    return _median_dim(input, dim, keepdim, True)
 
 
 @op(multi="values indices", saves="i", result=_selected)
@@ -385,12 +398,12 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
     return y if q.ndim else y[0]
 
 
-@op(numbers="1")
+@op(numbers="1", node="SqueezeBackward4")
 def quantile(input, q, /, dim=None, keepdim=False, *, interpolation="linear"):
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@op(numbers="1")
+@op(numbers="1", node="SqueezeBackward4")
 def nanquantile(input, q, /, dim=None, keepdim=False, *, interpolation="linear"):
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
@@ -401,7 +414,7 @@ def nanquantile(input, q, /, dim=None, keepdim=False, *, interpolation="linear")
 def logsumexp(input, /, dim, keepdim=False):
     x = default_float(input)
     dims = wrap_dims(dim, x.ndim)
-    top = lax.stop_gradient(jnp.max(x.real, axis=dims, keepdims=True))
+    top = lax.stop_gradient(jnp.max(x.real, axis=dims, keepdims=True, initial=-jnp.inf))
     top = jnp.where(jnp.isfinite(top), top, 0)
     y = jnp.log(jnp.sum(jnp.exp(x - top), axis=dims, keepdims=True)) + top
     return y if keepdim else jnp.squeeze(y, dims)
@@ -513,7 +526,7 @@ def cummin(input, /, dim):
     return _cumulative_extreme(input, dim, jnp.less_equal)
 
 
-@op(order="input, n=1, dim=-1, prepend=None, append=None")
+@op(order="input, n=1, dim=-1, prepend=None, append=None", node="SubBackward0")
 def diff(input, prepend=None, append=None, /, n=1, dim=-1):
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -550,7 +563,7 @@ def pdist(input, /, p=2.0):
     return vector_norm(input[i] - input[j], p, (1,), False)
 
 
-@op(order="input, *, correction=1, fweights=None, aweights=None")
+@op(order="input, *, correction=1, fweights=None, aweights=None", node="SqueezeBackward0")
 def cov(input, fweights=None, aweights=None, /, *, correction=1):
     return _cov(input, correction, fweights, aweights)
 
@@ -570,7 +583,7 @@ def _cov(input, correction, fweights=None, aweights=None):
     return jnp.squeeze(c)
 
 
-@op()
+@op(node="ClampBackward1")
 def corrcoef(input, /):
     c = _cov(input, 1)
     if c.ndim == 0:

@@ -22,7 +22,8 @@ def _ordered_back(y, ct, x, dim):
     return scatter_back(ct[0], x, y[1], dim, True)
 
 
-@op(multi="values indices", saves="i", positions="input._aval.size", result=lambda y, ct, x, dim=-1, **_: _ordered_back(y, ct, x, dim))
+@op(multi="values indices", saves="i", positions="input._aval.size", by="stable", variants={True: "SortBackward1"},
+    result=lambda y, ct, x, dim=-1, **_: _ordered_back(y, ct, x, dim))
 def sort(input, /, dim=-1, descending=False, stable=False):
     return pick(input, _order(input, dim, descending), dim, True)
 

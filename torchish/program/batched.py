@@ -10,8 +10,8 @@ import weakref
 
 import jax
 
-from torchish.program import infer, record
-from torchish.program.value import Aval, Value, aval_of
+from torchish.program.disk import digest
+from torchish.program.value import Value, aval_of
 
 READ = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to "
         "rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug "
@@ -58,8 +58,7 @@ def batched(value, levels):
         return value
     a = value.aval
     keys = tuple((level.index, level.size) for level in levels)
-    # the thread's program as its own: it must not become a leaf of it
-    return Value(aval_of(a.shape[len(levels):], a.dtype, keys), Batch(value, levels), record._local.program)
+    return Value(aval_of(a.shape[len(levels):], a.dtype, keys), Batch(value, levels))
 
 
 def by_index(level):
@@ -72,10 +71,13 @@ class BatchedOp:
     """An operation mapped over levels. masks: for each operand the levels that it has, None for what is not a Value;
     out_masks: the same for each result."""
 
-    varying = ()
-
     def __init__(self, op, depth, masks, out_masks, single):
         self.op, self.depth, self.masks, self.out_masks, self.single = op, depth, masks, out_masks, single
+        self.varying = getattr(op, "varying", ())
+
+    @property
+    def digest(self):
+        return digest("vmap", getattr(self.op, "digest", None), self.masks, self.out_masks)
 
     def call(self, args, attrs):
         def fn(*xs):
@@ -91,7 +93,7 @@ class BatchedOp:
 _ops = {}
 
 
-def run(sig, operands):
+def run_batched(sig, operands, record):
     """Record an operation of which some operand is batched; the results as `append` gives them."""
     levels = tuple(sorted({level for x in operands if x.__class__ is Value for level in levels_of(x)}, key=by_index))
     masks = tuple([tuple([level in levels_of(x) for level in levels]) if x.__class__ is Value else None for x in operands])
@@ -101,21 +103,6 @@ def run(sig, operands):
     op = _ops.get(key)
     if op is None:
         op = _ops[key] = BatchedOp(sig.op, len(levels), masks, out_masks, sig.single)
-    out = record.record(op, [physical(x) if x.__class__ is Value else x for x in operands], sig.attrs)
+    out = record(op, [physical(x) if x.__class__ is Value else x for x in operands], sig.attrs)
     outs = [batched(v, mine) for v, mine in zip([out] if sig.single else out, held)]
     return outs[0] if sig.single else outs
-
-
-def signature(key):
-    """The signature of an operation on batched avals: that of one entry, with the levels of all operands."""
-    op, attrs, operands = key[0], key[1], key[2:]
-    entry = (op, attrs, *[aval_of(a.shape, a.dtype) if is_batched(a) else a for a in operands])
-    one = infer.active.get(entry) or infer.infer(entry)
-    levels = tuple(sorted({pair for a in operands if is_batched(a) for pair in a.traced}))
-    outs = tuple([aval_of(a.shape, a.dtype, levels) for a in one.outs])
-    sig = infer.active[key] = infer.Sig(op, attrs, operands, outs, one.single, levels)
-    return sig
-
-
-def is_batched(a):
-    return isinstance(a, Aval) and a.traced.__class__ is tuple

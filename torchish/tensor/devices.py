@@ -46,8 +46,20 @@ class device:
     def __reduce__(self):
         return device, (str(self),)
 
+    def __enter__(self):
+        """The device of factories that are given none, until the `with` ends."""
+        global default
+        _outer.append(default)
+        default = check(self)
+        return self
+
+    def __exit__(self, *exc):
+        global default
+        default = _outer.pop()
+
 
 cpu = device("cpu")
+_outer = []    # defaults that a `with device` hides
 default = cpu  # of factories that are given none: torch.set_default_device
 
 

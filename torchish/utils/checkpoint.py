@@ -10,7 +10,7 @@ class _Checkpoint(Function):
 
     @staticmethod
     def forward(ctx, run, preserve, *args):
-        ctx.run, ctx.preserve = run, preserve
+        ctx.function, ctx.preserve = run, preserve
         ctx.state = random.get_rng_state() if preserve else None
         ctx.is_tensor = [isinstance(a, Tensor) for a in args]
         ctx.others = [None if t else a for a, t in zip(args, ctx.is_tensor)]
@@ -26,7 +26,7 @@ class _Checkpoint(Function):
         if ctx.preserve:
             random.set_rng_state(ctx.state)
         with enable_grad():
-            outs = ctx.run(*args)
+            outs = ctx.function(*args)
         if ctx.preserve:
             random.set_rng_state(now)
         outs = outs if isinstance(outs, tuple) else (outs,)

@@ -76,7 +76,7 @@ def _note_version(hook):
 
 def remove_spectral_norm(module, name="weight"):
     """Make the weight an ordinary parameter again."""
-    for key, hook in module._forward_pre_hooks.items():
+    for key, hook in module._forward_pre_hooks.items():  # noqa: B007  (used after the loop)
         if isinstance(hook, SpectralNorm) and hook.name == name:
             break
     else:

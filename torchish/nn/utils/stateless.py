@@ -3,8 +3,6 @@
 import contextlib
 import warnings
 
-from torchish.tensor import Tensor
-
 
 def _owner(module, name):
     path, _, last = name.rpartition(".")
@@ -38,7 +36,8 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
     swapped = []
     try:
         for name, tensor in given.items():
-            swapped.append(_swap(module, name, tensor))
+            if name in known:
+                swapped.append(_swap(module, name, tensor))
         yield
     finally:
         for slots, key, old, name in reversed(swapped):
@@ -50,14 +49,9 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
 
 def _swap(module, name, tensor):
     owner, key = _owner(module, name)
-    for slots in (owner._parameters, owner._buffers):
-        if key in slots:
-            old, slots[key] = slots[key], tensor
-            return slots, key, old, name
-    if isinstance(owner.__dict__.get(key), Tensor):
-        old, owner.__dict__[key] = owner.__dict__[key], tensor
-        return owner.__dict__, key, old, name
-    raise AttributeError(f"{type(owner).__name__} has no attribute `{key}`")
+    slots = owner._parameters if key in owner._parameters else owner._buffers
+    old, slots[key] = slots[key], tensor
+    return slots, key, old, name
 
 
 def _functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
