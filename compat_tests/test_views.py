@@ -186,3 +186,9 @@ def test_permuted_strides(torch, order, shape):
         s for s, n in zip(a.strides, a.shape, strict=True) if n > 1
     ]
     assert x.is_contiguous() == a.flags["C_CONTIGUOUS"]
+
+
+def test_results_are_contiguous():
+    torchish = pytest.importorskip("torchish")
+    x = torchish.ones(2, 3).t()
+    assert x.stride() == (1, 3) and (x + 1).stride() == x.clone().stride() == (2, 1)

@@ -12,6 +12,7 @@ import numpy as np
 
 from torchish.api import bounds
 from torchish.autograd.dispatch import apply, inplace, write_out
+from torchish.autograd.modes import state
 from torchish.ops import TABLE, Op, dtypes
 from torchish.tensor import Tensor
 
@@ -178,13 +179,20 @@ def _checks(row, public, parameters, skip=0):
             lines.append(f"if dim.__class__ is not int and dim is not None: dim = axes(dim, '{public}', {row.name in MANY})")
     if "keepdim" in row.attrs and "keepdims=None" in parameters:
         lines.append("if keepdims is not None: keepdim = keepdims")
+    for name, function in row.extra.get("constant", {}).items():
+        lines.append(f"if {name} is not None and {name}.requires_grad and state.grad: refuse_slope('{function}', '{name}')")
     lines += PREPARE.get(row.name, [])
     return lines + [f"if {a}.__class__ not in STATIC: {a} = static({a})" for a in row.attrs]
 
 
+def refuse_slope(function, name):
+    raise RuntimeError(f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have "
+                       "requires_grad True.")
+
+
 def _compile(public, parameters, lines, **names):
     space = {"PLAIN": PLAIN, "NUMBER": NUMBER, "STATIC": STATIC, "Tensor": Tensor, "operand": operand, "static": static,
-             "bounds": bounds, "axes": axes, **names}
+             "bounds": bounds, "axes": axes, "state": state, "refuse_slope": refuse_slope, **names}
     exec(compile(f"def {public}({parameters}):\n    " + "\n    ".join(lines), f"<torchish {public}>", "exec"), space)
     return space[public]
 

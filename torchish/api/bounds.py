@@ -31,10 +31,10 @@ def within(t, low, high):
 
 
 def taken(t, source):
-    """Say that the elements of a new tensor come from `source`; nothing when those were not looked at."""
-    known = _ranges.get(source._storage)
-    if known is not None and known[0] is source._storage.value:
-        _ranges[t._storage] = (t._storage.value, known[1], known[2])
+    """Say that the elements of a new tensor come from `source`, which is looked at if that computes nothing."""
+    value = source._storage.value
+    if value.array is not None and value.aval.size and not value.aval.traced:
+        _ranges[t._storage] = (t._storage.value, *_range(source))
 
 
 def outside(t, low, high, ignore=None):

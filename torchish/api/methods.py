@@ -4,6 +4,7 @@ import copy as _copy
 
 import numpy as np
 
+from torchish import program
 from torchish.api import bind, bounds, creation, indexing, overloads, random, viewing
 from torchish.api.bind import PLAIN, operand
 from torchish.autograd.dispatch import apply, inplace
@@ -243,7 +244,7 @@ def __jax_array__(self):
 
 @method
 def __dlpack__(self, **kw):
-    return self._value.force().__dlpack__(**kw)
+    return program.to_dlpack(self._value, **kw)
 
 
 @method

@@ -150,17 +150,20 @@ def argwhere(input):
 
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to."""
-    from torchish.ops.promote import broadcast_shapes as broadcast
     from torchish.tensor.size import Size
-    out = ()
-    for s in shapes:
-        s = (s,) if isinstance(s, int) else tuple(s)
-        if builtins.any(n < 0 for n in s):
-            raise RuntimeError(f"Trying to create tensor with negative dimension {builtins.min(s)}: {list(s)}")
-        try:
-            out = broadcast(out, s)
-        except RuntimeError:
-            raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
+    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    out = [1] * builtins.max(map(len, shapes), default=0)
+    for k, shape in enumerate(shapes):
+        for i in builtins.range(-1, -1 - len(shape), -1):
+            n = shape[i]
+            if n < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if n not in (1, out[i]):
+                if out[i] != 1:
+                    so_far = out[-builtins.max(map(len, shapes[:k])):]
+                    raise RuntimeError(f"Attempting to broadcast a dimension of length {n} at {i}! Mismatching argument at index {k} "
+                                       f"had {shape}; but expected shape should be broadcastable to {so_far}")
+                out[i] = n
     return Size(out)
 
 
@@ -469,7 +472,8 @@ TORCH = {f.__name__: f for f in (
     unique_consecutive,
     bincount, gradient, norm, tensordot, fill)}
 METHODS = {f.__name__: f for f in (
-    max, min, median, nanmedian, std, var, pow, where, matmul, conj, positive, argwhere, type_as, resize_as_, clone, equal, allclose, repeat_interleave, unique, unique_consecutive, bincount, norm, to, contiguous,
+    max, min, median, nanmedian, std, var, pow, where, matmul, conj, positive, argwhere, type_as, resize_as_, clone, equal,
+    allclose, repeat_interleave, unique, unique_consecutive, bincount, norm, to, contiguous,
     copy_, zero_, fill_, numpy, __array__, resize_, set_)}
 METHODS["type"], METHODS["where"] = type_, where_method
 bind.functional["linear"], bind.linalg["matmul"] = linear, matmul

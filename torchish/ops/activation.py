@@ -144,10 +144,15 @@ def logsigmoid(input, /):
     return jnp.where(input > 0, 0, input) - jnp.log1p(jnp.exp(jnp.where(input > 0, -input, input)))
 
 
+@where_jvp(lambda x: jnp.where((x > -3) & (x < 3), x.dtype.type(1 / 6), 0))     # 0 at nan
+def _hardsigmoid(x):
+    return jnp.clip(x + 3, 0, 6) / 6
+
+
 @op(names="functional")
 def hardsigmoid(input, /):
     kernel("hardsigmoid_cpu", input, "f")
-    return _hardtanh(input / 6 + input.dtype.type(0.5), 0.0, 1.0)
+    return _hardsigmoid(input)
 
 
 @where_jvp(lambda x: jnp.where(x <= -3, 0, jnp.where(x < 3, x / 3 + x.dtype.type(0.5), 1)))

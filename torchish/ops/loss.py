@@ -9,7 +9,6 @@ from torchish.ops.pointwise import magnitude, xlogy
 from torchish.ops.promote import dtype_of, kernel, promote, promote_float, result_type, wrap_dims
 from torchish.ops.table import op
 
-
 REDUCED = {"mean": "MeanBackward0", "sum": "SumBackward0"}
 
 
@@ -82,7 +81,7 @@ def _bce_jvp(primals, tangents):
     return _bce(x, y), tx * slope + ty * dy
 
 
-@op(names="functional", saves="01")
+@op(names="functional", saves="01", constant={"weight": "binary_cross_entropy"})
 def binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
     if input.shape != target.shape:
         raise ValueError(f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}) is "
@@ -98,7 +97,7 @@ def _size(x):
     return f"torch.Size({list(x.shape)})"
 
 
-@op(names="functional", saves="01")
+@op(names="functional", saves="01", constant=dict.fromkeys(("weight", "pos_weight"), "binary_cross_entropy_with_logits"))
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"):
     if input.shape != target.shape:
         raise ValueError(f"Target size ({_size(target)}) must be the same as input size ({_size(input)})")
@@ -111,7 +110,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@op(names="functional", node="NllLossBackward0", saves="1", by="input._aval.ndim > 2", variants={True: "NllLoss2DBackward0"})
+@op(names="functional", node="NllLossBackward0", saves="1", constant={"weight": "nll_loss_forward"},
+    by="input._aval.ndim > 2", variants={True: "NllLoss2DBackward0"})
 def nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
     if input.ndim == 0 or (input.ndim == 1 and target.ndim > 1):
         raise RuntimeError("input tensor should be 1D or 2D")
@@ -147,7 +147,7 @@ def kl_div(input, target, /, size_average=None, reduce=None, reduction="mean", l
     return reduced(loss, reduction)
 
 
-@op(names="functional", saves="01")
+@op(names="functional", saves="01", constant={"target": "soft_margin_loss"})
 def soft_margin_loss(input, target, /, reduction="mean"):
     return _pointwise_loss(lambda x, y: jnp.log1p(jnp.exp(-y * x)), input, target, None, reduction)
 

@@ -164,8 +164,6 @@ _SMALL_POWERS = range(-4, 17)
 
 def _pow(input, exponent):
     x, e = promote(input, exponent)
-    if is_bool(x) and is_bool(e) and is_number(exponent):
-        return x | ~e
     kernel("pow", x, "ifc")
     if is_int(x):
         if isinstance(exponent, int) and exponent < 0:
@@ -183,6 +181,8 @@ def _pow(input, exponent):
 
 @op(inplace=True, numbers="01")
 def pow(input, exponent, /):
+    if is_bool(input) and is_bool(exponent):
+        return input | ~cast(exponent, dtypes.bool)
     return _pow(input, exponent)
 
 
@@ -619,8 +619,8 @@ def angle(input, /):
 def comparison(name, fn, ordered=True, **facts):
     def row(input, other, /):
         x, y = promote(input, other)
-        if ordered and dtype_of(x).is_complex:
-            raise RuntimeError(f'"{name}_cpu" not implemented for \'{dtype_of(x).legacy}\'')
+        if ordered:
+            kernel(f"{name}_cpu", x, "bif")
         return fn(x, y)
     op(row, name=name, inplace=True, differentiable=False, numbers="1", **facts)
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from torchish.ops import dtypes
 
-
 # the C++ names that PyTorch prints for dtypes in some messages
 CTYPES = {"Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Short": "short", "Char": "signed char",
           "Byte": "unsigned char", "Bool": "bool", "Half": "c10::Half", "BFloat16": "c10::BFloat16",

@@ -11,6 +11,7 @@ from torchish.ops.pointwise import magnitude, unary
 from torchish.ops.promote import cast, dtype_of, promote_float
 from torchish.ops.table import op
 
+
 @jax.custom_jvp
 def _lgamma(x):
     return lax.lgamma(x)

@@ -1,5 +1,7 @@
 """Run a recorded program: cold (operation by operation) at first sight, hot (one executable) from then on."""
 
+from collections import Counter
+
 import jax
 
 from torchish.program import infer
@@ -19,14 +21,16 @@ _families = {}
 class Entry:
     """One structure: how often it was seen and its executables."""
 
-    __slots__ = ("seen", "rows", "exe", "baked", "promoted", "storm", "family", "fast", "order")
+    __slots__ = ("seen", "rows", "exe", "baked", "promoted", "storm", "family", "fast", "order", "donated", "kept")
 
-    def __init__(self, code, live):
+    def __init__(self, code, live, leaves, spare):
         self.seen, self.exe, self.baked = 0, None, None
         rows, self.promoted = decode(code)
         self.rows = needed(rows, live)
         self.family = hash(tuple(row[0].family for row in rows if row[0] is not None))
         self.storm = self.fast = False
+        self.donated = reusable(self.rows, live, leaves, spare)
+        self.kept = [i for i in range(len(leaves)) if i not in self.donated]
 
 
 def decode(code):
@@ -80,6 +84,22 @@ def needed(rows, live):
     return kept[::-1]
 
 
+def reusable(rows, live, leaves, spare):
+    """Those spare leaves that have a result of the same shape and dtype to become."""
+    results = {}
+    for sig, _, outs in rows:
+        if sig is not None:
+            results.update((slot, (a.shape, a.dtype)) for slot, a in zip(outs, sig.outs))
+    free = Counter(results.get(slot) for slot in live)
+    chosen = []
+    for i in spare:
+        kind = leaves[i].shape, leaves[i].dtype
+        if free[kind] > 0:
+            free[kind] -= 1
+            chosen.append(i)
+    return chosen
+
+
 def interpret(rows, live, leaves, numbers, call):
     """Evaluate the rows with `call(sig, args)`; returns the live slots' arrays."""
     last = {c: r for r, (_, codes, _) in enumerate(rows) for c in codes if c is not None and 0 <= c < NUMBER}
@@ -101,13 +121,13 @@ def cold_call(sig, args):
     return exe(*args)
 
 
-def executable(fn, args, options, name):
+def executable(fn, args, options, name, donate=()):
     """Compile `fn` for these arguments, or load it from an earlier process."""
     name = name and digest(name, sorted(options.items()))
     exe = load(name)
     if exe is None:
         counters.compiles += 1
-        exe = jax.jit(fn, compiler_options=options or None).lower(*args).compile()
+        exe = jax.jit(fn, donate_argnums=donate, compiler_options=options or None).lower(*args).compile()
         save(name, exe)
     return exe
 
@@ -117,18 +137,20 @@ def compile_whole(entry, leaves, numbers, live, options):
     counters.hot_compiles += 1
     promoted = sorted(entry.promoted)
     entry.baked = numbers
-    rows = entry.rows
+    rows, donated, kept = entry.rows, entry.donated, entry.kept
 
-    def program(leaves, promoted_numbers):
-        ns = list(numbers)
-        for i, x in zip(promoted, promoted_numbers):
-            ns[i] = x
+    def program(spare, others, promoted_numbers):
+        leaves, ns = [None] * (len(donated) + len(kept)), list(numbers)
+        for places, values, into in ((donated, spare, leaves), (kept, others, leaves), (promoted, promoted_numbers, ns)):
+            for i, x in zip(places, values):
+                into[i] = x
         return interpret(rows, live, leaves, ns, lambda sig, args: sig.call(args))
 
     constants = [None if i in entry.promoted else n for i, n in enumerate(numbers)]
     parts = [part for sig, codes, outs in rows for part in (sig.digest if sig is not None else "", (codes, tuple(outs)))]
-    name = digest("program", live, repr(constants), repr([(x.shape, x.dtype, x.weak_type) for x in leaves]), *parts)
-    entry.exe = executable(program, (leaves, [numbers[i] for i in promoted]), options, name)
+    name = digest("program", live, donated, repr(constants), repr([(x.shape, x.dtype, x.weak_type) for x in leaves]), *parts)
+    args = [leaves[i] for i in donated], [leaves[i] for i in kept], [numbers[i] for i in promoted]
+    entry.exe = executable(program, args, options, name, (0,) if donated else ())
     entry.fast, entry.order = options is FAST, promoted
 
 
@@ -144,13 +166,14 @@ def baked_matches(entry, numbers):
     return False
 
 
-def execute(code, leaves, numbers, live, whole=False):
-    """Arrays of the live slots. `whole`: one fully optimized executable at first sight."""
+def execute(code, leaves, numbers, live, spare=(), whole=False):
+    """Arrays of the live slots. `spare`: leaves whose buffers may be reused; `whole`: one fully optimized executable at
+    first sight."""
     counters.programs += 1
-    key = (code, live)
+    key = (code, live, tuple(spare))
     entry = _programs.get(key)
     if entry is None:
-        entry = _programs[key] = Entry(code, live)
+        entry = _programs[key] = Entry(code, live, leaves, spare)
     entry.seen += 1
     with jax.enable_x64(True):
         if not hot(entry, whole):
@@ -159,7 +182,7 @@ def execute(code, leaves, numbers, live, whole=False):
         if entry.exe is None or entry.fast and entry.seen > 1 or not baked_matches(entry, numbers):
             compile_whole(entry, leaves, numbers, live, FAST if entry.seen == 1 and not whole else {})
         counters.hot += 1
-        return entry.exe(leaves, [numbers[i] for i in entry.order])
+        return entry.exe([leaves[i] for i in entry.donated], [leaves[i] for i in entry.kept], [numbers[i] for i in entry.order])
 
 
 def hot(entry, whole):

@@ -22,7 +22,7 @@ def reference_counts(slots):
     return list(map(sys.getrefcount, slots))
 
 
-UNHELD = reference_counts([Value(None)])[0]     # what the interpreter counts for a Value that only the program holds
+UNHELD = reference_counts([Value(None)])[0]     # what the interpreter counts for a Value that only a list holds
 
 
 class Program:
@@ -51,15 +51,24 @@ class Program:
         self.leaves.append(v)
         return i
 
+    def spare(self):
+        """Leaves whose buffers may be reused for results: nobody but this program holds the Value or its array."""
+        leaves = self.leaves
+        # besides the list, `leaf_index` holds a leaf
+        return [i for i, n in enumerate(reference_counts(leaves)) if n == UNHELD + 1 and
+                sys.getrefcount(leaves[i].array) == UNHELD]
+
     def flush(self):
         with self.lock:
             if not self.code:
                 return
             slots = self.slots
             live = tuple([i for i, n in enumerate(reference_counts(slots)) if n > UNHELD])
-            code, leaves, numbers = tuple(self.code), [v.array for v in self.leaves], tuple(self.numbers)
+            code, numbers = tuple(self.code), tuple(self.numbers)
+            spare = self.spare()
+            leaves = [v.array for v in self.leaves]
             try:
-                outs = _execute.execute(code, leaves, numbers, live, self.whole) if live else ()
+                outs = _execute.execute(code, leaves, numbers, live, spare, self.whole) if live else ()
             finally:
                 self.reset()
             for i, a in zip(live, outs):
@@ -208,6 +217,12 @@ def from_numpy(array):
 def to_numpy(v):
     """The numbers of a Value as a (read-only) numpy array."""
     return np.asarray(v.force())
+
+
+def to_dlpack(v, **kw):
+    """A DLPack capsule of a copy: a consumer may write into it, and the program may reuse the original."""
+    with jax.enable_x64(True):
+        return jax.numpy.array(v.force()).__dlpack__(**kw)
 
 
 def set_immediate(on):
