@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 
 from torchish import program
+from torchish.autograd.batching import like
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
@@ -104,7 +105,7 @@ def _like(value):
     def factory(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         if not isinstance(input, Tensor):
             raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        t = filled(input._aval.shape, value, dtype or input.dtype)
+        t = like(filled(input._aval.shape, value, dtype or input.dtype), input)
         return finish(t, requires_grad, device if device is not None else input._device)
     return factory
 
@@ -117,7 +118,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     """`full` in the shape and dtype of `input`."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    return finish(filled(input._aval.shape, fill_value, dtype or input.dtype), requires_grad,
+    return finish(like(filled(input._aval.shape, fill_value, dtype or input.dtype), input), requires_grad,
                   device if device is not None else input._device)
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from torchish import program
 from torchish.api import bind, bounds, creation, indexing, overloads, random, viewing
 from torchish.api.bind import PLAIN, operand
+from torchish.autograd import batching
+from torchish.autograd.batching import like
 from torchish.autograd.dispatch import apply, inplace
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
@@ -159,6 +161,8 @@ def _suffixes(t):
 
 @method
 def __repr__(self, *, tensor_contents=None):
+    if self._aval.traced.__class__ is tuple:
+        return batching.shown(self)
     a = self._numpy()
     d = self.dtype
     if d in (dtypes.bfloat16, dtypes.float16):
@@ -273,7 +277,8 @@ def _new(factory):
     def method(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw):
         if "size" in kw:
             size = (kw["size"],)
-        return factory(*size, dtype=dtype or self.dtype, device=device or self._device, requires_grad=requires_grad)
+        t = like(factory(*size, dtype=dtype or self.dtype, device=device or self._device), self)
+        return t.requires_grad_() if requires_grad else t
     return method
 
 
@@ -282,7 +287,8 @@ Tensor.new_zeros, Tensor.new_ones, Tensor.new_empty = map(_new, (creation.zeros,
 
 @method
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    return creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self._device, requires_grad=requires_grad)
+    t = like(creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self._device), self)
+    return t.requires_grad_() if requires_grad else t
 
 
 @method

@@ -1,6 +1,7 @@
 """The door: run an op on tensors and record its node. Also views, in-place writes and out= arguments."""
 
 from torchish.autograd import where
+from torchish.autograd.batching import INPLACE
 from torchish.autograd.graph import (
     MULTI_VIEW,
     CopySlices,
@@ -267,6 +268,8 @@ def _move_retained(t, node, old=None):
 
 
 def _check_cast(aval, t):
+    if aval.traced != t._aval.traced:
+        raise RuntimeError(INPLACE)
     a, b = dtypes.FROM_NP[aval.dtype], t.dtype
     if a.category > b.category and not (b.category == 0 and a.category == 0):
         raise RuntimeError(f"result type {a.legacy} can't be cast to the desired output type {b.legacy}")

@@ -4,6 +4,7 @@ import heapq
 
 from torchish import program
 from torchish.autograd import plan, where
+from torchish.autograd.batching import gradient_for
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.graph import AccumulateGrad
 from torchish.autograd.hooks import check_replacement, run_tensor_hooks
@@ -188,7 +189,8 @@ class Live:
 
 
 def fit(grad, aval):
-    """A gradient in the shape and dtype of the output it belongs to."""
+    """A gradient in the dtype, and with the mapped dimensions, of the output it belongs to."""
+    grad = gradient_for(grad, aval)
     if grad._aval.dtype != aval.dtype:
         d = dtypes.FROM_NP[aval.dtype]
         grad = apply(CAST, (grad,), (d,))

@@ -3,9 +3,11 @@
 import warnings
 
 from torchish import program
+from torchish.autograd.batching import enter, leave, level_of
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.engine import execute
-from torchish.autograd.graph import Node, edge_of
+from torchish.autograd.graph import AccumulateGrad, Node, edge_of
+from torchish.autograd.saved_hooks import GradientEdge
 from torchish.ops import TABLE
 from torchish.tensor import Tensor
 
@@ -25,7 +27,17 @@ def warn_once(text):
 
 
 def _as_tuple(x):
-    return (x,) if isinstance(x, Tensor) or not isinstance(x, (tuple, list)) and not hasattr(x, "__iter__") else tuple(x)
+    x = (x,) if isinstance(x, (Tensor, GradientEdge)) or not hasattr(x, "__iter__") else x
+    return tuple([_standing_for(t) if isinstance(t, GradientEdge) else t for t in x])
+
+
+def _standing_for(edge):
+    """The leaf of an edge, or a tensor without contents whose gradient goes there."""
+    if isinstance(edge.node, AccumulateGrad):
+        return edge.node.variable
+    t = Tensor._wrap(None, edge.node.outs[edge.output_nr])
+    t._fn, t._nr = edge[:2]
+    return t
 
 
 def _make_grads(outputs, grads, batched):
@@ -129,8 +141,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     grads = _cast_to(outputs, grads)
     edges = []
     for t in inputs:
-        if isinstance(t, Node) or isinstance(t, tuple):
-            edges.append((t, 0) if isinstance(t, Node) else tuple(t))
+        if isinstance(t, Node):
+            edges.append((t, 0))
             continue
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -151,12 +163,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def _batched(outputs, inputs, grads, keep, create, allow_unused, materialize):
-    """One pass a batch entry, stacked."""
+    """One pass for all entries of the batch."""
     n = next(g._aval.shape[0] for g in grads if g is not None)
-    rows = []
-    for k in range(n):
-        last = k == n - 1
-        rows.append(grad(outputs, inputs, [None if g is None else g[k] for g in grads], retain_graph=True if not last else keep,
-                         create_graph=create, allow_unused=allow_unused, materialize_grads=materialize))
-    stack = TABLE["stack"]
-    return tuple(None if col[0] is None else apply(stack, col, (0,)) for col in zip(*rows))
+    with level_of(n) as level:
+        found = grad(outputs, inputs, [None if g is None else enter(g, level, 0) for g in grads], retain_graph=keep,
+                     create_graph=create, allow_unused=allow_unused, materialize_grads=materialize)
+        return tuple([None if g is None else leave(g, level, 0) for g in found])

@@ -4,7 +4,7 @@ import jax
 
 from torchish.program.disk import digest
 from torchish.program.stats import counters
-from torchish.program.value import Aval, aval_of
+from torchish.program.value import Aval, aval_of, is_batched
 
 BY_ID = []
 _tables = {}        # one table per default dtype: it takes part in PyTorch's promotion
@@ -65,6 +65,8 @@ def spec(a):
 def infer(key):
     """Trace the operation abstractly once; its own checks raise PyTorch's errors here, at the call."""
     op, attrs, operands = key[0], key[1], key[2:]
+    if any(map(is_batched, operands)):
+        return infer_batched(key)
     counters.inferred += 1
     traced = any(isinstance(a, Aval) and a.traced for a in operands)
     specs = [spec(a) for a in operands]
@@ -76,4 +78,15 @@ def infer(key):
     single = not isinstance(out, (tuple, list))
     outs = tuple(aval_of(o.shape, o.dtype, traced) for o in ((out,) if single else out))
     sig = active[key] = Sig(op, attrs, operands, outs, single, traced)
+    return sig
+
+
+def infer_batched(key):
+    """The signature of an operation on batched avals: that of one entry, with the levels of all operands."""
+    op, attrs, operands = key[0], key[1], key[2:]
+    entry = (op, attrs, *[aval_of(a.shape, a.dtype) if is_batched(a) else a for a in operands])
+    one = active.get(entry) or infer(entry)
+    levels = tuple(sorted({pair for a in operands if is_batched(a) for pair in a.traced}))
+    outs = tuple([aval_of(a.shape, a.dtype, levels) for a in one.outs])
+    sig = active[key] = Sig(op, attrs, operands, outs, one.single, levels)
     return sig

@@ -9,7 +9,8 @@ import numpy as np
 
 from torchish.program import execute as _execute
 from torchish.program import infer as _infer
-from torchish.program.value import Value, aval_of
+from torchish.program.batched import run_batched
+from torchish.program.value import Value, aval_of, is_batched
 
 NUMBER = _execute.NUMBER
 HARD_LIMIT = 20_000
@@ -44,7 +45,9 @@ class Program:
         self.whole = False
 
     def leaf(self, v):
-        """The operand code of a Value that is concrete or pending elsewhere."""
+        """The operand code of a Value that is concrete or pending elsewhere. Tracers and batches never enter the program."""
+        if v.aval.traced:
+            return None
         if v.array is None:
             v.force()
         i = self.leaf_index[v] = ~len(self.leaves)
@@ -197,7 +200,10 @@ def _add(p, sig, row, numbers):
 
 
 def _run_traced(sig, operands):
-    """Operands that are JAX tracers: inside the user's own trace everything runs at once, by the trace's settings."""
+    """Operands that are JAX tracers: inside the user's own trace everything runs at once, by the trace's settings. Operands
+    that are batched: the operation is recorded on what they are the entries of."""
+    if any(map(is_batched, sig.operands)):
+        return run_batched(sig, operands, record)
     args = [x.force() if isinstance(x, Value) else x for x in operands]
     outs = [constant(o) for o in sig.call(args)]
     return outs[0] if sig.single else outs

@@ -4,7 +4,10 @@ import numpy as np
 
 
 class Aval:
-    """Shape and dtype of an array; interned, so identity is equality. `traced`: it stands for a JAX tracer."""
+    """Shape and dtype of an array; interned, so identity is equality.
+
+    `traced`: True when it stands for a JAX tracer; the levels (index, size) when it is one entry of a batched Value.
+    """
 
     __slots__ = ("shape", "dtype", "traced", "ndim", "size")
 
@@ -23,6 +26,10 @@ def aval_of(shape, dtype, traced=False):
     key = (shape, dtype, traced)
     a = _interned.get(key)
     return a if a is not None else _interned.setdefault(key, Aval(tuple(map(int, shape)), np.dtype(dtype), traced))
+
+
+def is_batched(a):
+    return a.__class__ is Aval and a.traced.__class__ is tuple
 
 
 class Value:

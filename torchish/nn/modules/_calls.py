@@ -16,9 +16,9 @@ class GlobalHooks:
     forward_with_kwargs, forward_always = OrderedDict(), OrderedDict()
     full_backward = None  # whether the backward hooks are full ones
 
-    @classmethod
-    def any_at_call(cls):
-        return cls.forward_pre or cls.forward or cls.backward_pre or cls.backward
+
+_forward_pre, _forward = GlobalHooks.forward_pre, GlobalHooks.forward
+_backward_pre, _backward = GlobalHooks.backward_pre, GlobalHooks.backward
 
 
 def add_hook(hooks, hook, prepend=False, **flags):
@@ -125,7 +125,7 @@ class Calls:
 
     def __call__(self, *args, **kwargs):
         if not (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks
-                or GlobalHooks.any_at_call()):
+                or _forward_pre or _forward or _backward_pre or _backward):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
 

@@ -70,6 +70,9 @@ def _parse_to(device=None, dtype=None, non_blocking=False, copy=False, memory_fo
     return None if device is None else torch.device(device), dtype, non_blocking, memory_format
 
 
+_TABLES = ("_parameters", "_buffers", "_modules")
+
+
 class Module(Calls, State):
     """Base class of all neural network modules.
 
@@ -147,9 +150,10 @@ class Module(Calls, State):
     # --- attributes ---------------------------------------------------------------------------------------------------
     def __getattr__(self, name):
         tables = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            if table in tables and name in tables[table]:
-                return tables[table][name]
+        for table in _TABLES:
+            found = tables.get(table)
+            if found is not None and name in found:
+                return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):

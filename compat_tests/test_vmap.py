@@ -1,0 +1,73 @@
+"""vmap: what a mapped function may do, and what it may not."""
+
+import pytest
+from checks import agree, raises
+
+
+@pytest.fixture
+def rows(torch):
+    return torch.arange(6.0).reshape(2, 3)
+
+
+def test_writes_to_mapped_tensors(torch, rows):
+    def f(row):
+        out = torch.zeros_like(row)
+        out[0] = row[2]
+        out[1:] += row[:2]
+        return out.mul_(2)
+
+    agree(torch.vmap(f)(rows), [[4.0, 0.0, 2.0], [10.0, 6.0, 8.0]])
+    torch.vmap(lambda row: row.add_(1))(rows)
+    agree(rows, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+def test_a_mapped_value_does_not_fit_into_an_unmapped_tensor(torch, rows):
+    with raises(RuntimeError, "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other`"):
+        torch.vmap(lambda row: torch.zeros(3).copy_(row))(rows)
+
+
+def test_what_cannot_be_mapped(torch, rows):
+    vmap = torch.vmap
+    with raises(RuntimeError, "vmap: It looks like you're calling .item() on a Tensor."):
+        vmap(lambda row: row.sum().item())(rows)
+    with raises(RuntimeError, "vmap: called random operation while in randomness error mode."):
+        vmap(lambda row: row + torch.rand(3))(rows)
+    with raises(ValueError, "vmap(<lambda>, ...): `<lambda>` must only return Tensors, got type <class 'float'>."):
+        vmap(lambda row: 3.0)(rows)
+    with raises(ValueError, "vmap(<lambda>, ...): `<lambda>` can not return a BatchedTensor when out_dim is None"):
+        vmap(lambda row: row, out_dims=None)(rows)
+
+
+def test_random_numbers_may_be_the_same(torch, rows):
+    one, two = torch.vmap(lambda row: torch.rand(3) + 0 * row, randomness="same")(rows)
+    assert one.tolist() == two.tolist()
+
+
+def test_chunks_and_constants(torch, rows):
+    agree(torch.vmap(lambda row: (row.sum(), torch.ones(2)), chunk_size=1)(rows), [[3.0, 12.0], [[1.0, 1.0], [1.0, 1.0]]])
+
+
+def test_gradients_flow_out_of_the_map(torch, rows):
+    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x = rows.clone().requires_grad_()
+    torch.vmap(lambda row: (row * w).sum() ** 2)(x).sum().backward()
+    agree(w.grad, [156.0, 224.0, 292.0])
+    agree(x.grad, [[16.0, 32.0, 48.0], [52.0, 104.0, 156.0]])
+
+
+def test_a_gradient_of_a_gradient_through_the_map(torch, rows):
+    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    slopes = torch.vmap(torch.func.grad(lambda row: (row**2 * w).sum()))(rows)
+    agree(torch.autograd.grad((slopes**2).sum(), w), [[72.0, 272.0, 696.0]])
+
+
+def test_a_large_batch_is_one_program(torch):
+    points = torch.linspace(0, 1, 5000)
+    second = torch.vmap(torch.func.grad(torch.func.grad(torch.sin)))(points)
+    agree((second + points.sin()).abs().max() < 1e-5, True)
+
+
+def test_a_mapped_tensor_prints_all_of_its_entries(torch, rows):
+    seen = []
+    torch.vmap(lambda row: seen.append(repr(row)) or row)(rows)
+    assert seen == ["BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[0., 1., 2.],\n            [3., 4., 5.]])\n)"]
