@@ -73,3 +73,14 @@ def test_functional(torch):
     assert torch.func.grad(f)(x).tolist() == [3.0, 12.0]
     assert torch.func.vmap(torch.func.grad(f))(x.view(2, 1)).tolist() == [[3.0], [12.0]]
     assert torch.autograd.gradcheck(lambda v: v.sin() * v, torch.tensor([0.3], dtype=torch.float64, requires_grad=True))
+
+
+def test_the_graph_of_a_gradient_is_one_node():
+    """Listed in docs/deviations.md: PyTorch has a node for each operation of the backward pass."""
+    import torchish
+
+    x = torchish.tensor([1.0, 2.0], requires_grad=True)
+    (g,) = torchish.autograd.grad((x.sin() * x).sum(), x, create_graph=True)
+    assert g.requires_grad and {type(node).__name__ for node, _ in g.grad_fn.next_functions} <= {
+        "AccumulateGrad", "SinBackward0", "MulBackward0"}
+    agree(torchish.autograd.grad(g.sum(), x)[0].tolist(), (2 * x.cos() - x * x.sin()).tolist())

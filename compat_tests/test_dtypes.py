@@ -162,3 +162,13 @@ def test_no_complex32():
     torchish = pytest.importorskip("torchish")
     with raises(NotImplementedError, "PyTorch gives torch.complex32 here"):
         torchish.ones(2, dtype=torchish.float16) * 1j
+
+
+def test_dlpack_is_a_copy():
+    """Listed in docs/deviations.md."""
+    import torchish
+
+    t = torchish.ones(3)
+    a = np.from_dlpack(t)
+    t.mul_(2)
+    assert a.tolist() == [1.0] * 3 and t.tolist() == [2.0] * 3

@@ -1,5 +1,6 @@
 """torch's own top-level names, gathered from their homes."""
 
+import functools
 import math
 import threading
 import warnings
@@ -100,9 +101,23 @@ def get_default_device():
     return devices.default
 
 
-def compile(model=None, **kw):
-    """The function or module itself: its programs are compiled by XLA anyway."""
-    return (lambda f: f) if model is None else model
+def compile(model=None, **options):
+    """`model` with the same results; a program that it takes part in is one fully optimized executable at first sight.
+
+    PyTorch's options (fullgraph, dynamic, backend, mode, options, disable) are accepted: XLA is the only backend.
+    """
+    if model is None:
+        return functools.partial(compile, **options)
+    if options.get("disable"):
+        return model
+    if isinstance(model, type) or not hasattr(model, "forward"):
+        @functools.wraps(model)
+        def compiled(*args, **kwargs):
+            program.whole()
+            return model(*args, **kwargs)
+        return compiled
+    model.register_forward_pre_hook(lambda module, args: program.whole())
+    return model
 
 
 def typename(obj):
