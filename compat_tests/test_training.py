@@ -3,6 +3,7 @@
 import gc
 
 import pytest
+
 from torchish.program import stats
 
 
