@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from torchish.program import flush, from_numpy, record, stats, to_numpy
 
@@ -47,3 +48,23 @@ def test_nothing_runs_before_a_read():
     assert stats()["programs"] == before and y.array is None
     to_numpy(y)
     assert stats()["programs"] == before + 1
+
+
+def test_a_failed_program_is_never_read():
+    def fails(a):
+        calls.append(1)
+        if len(calls) > 1:
+            raise FloatingPointError("at run time")
+        return a + 1
+
+    calls = []
+    flush()
+    y = record(Row(fails), (from_numpy(np.ones(3)),))
+    with pytest.raises(FloatingPointError):
+        to_numpy(y)
+    z = record(SIN, (from_numpy(np.ones(3)),))
+    with pytest.raises(RuntimeError, match="never computed"):
+        to_numpy(y)
+    with pytest.raises(RuntimeError, match="never computed"):
+        record(SIN, (y,))
+    np.testing.assert_allclose(to_numpy(z), np.sin(np.ones(3)))

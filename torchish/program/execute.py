@@ -10,6 +10,7 @@ from torchish.program.disk import digest, load, save
 from torchish.program.stats import counters
 
 FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+LIMIT = 4096            # structures that are remembered
 STORM = 12              # structures of one family that may become hot executables
 WHOLE = 4               # this many unseen operations: compiling the program whole is quicker than one by one
 NUMBER = 1 << 60        # operand code of a Python number
@@ -82,6 +83,14 @@ def needed(rows, live):
             kept.append(row)
             want.update(c for c in row[1] if c is not None and 0 <= c < NUMBER)
     return kept[::-1]
+
+
+def forget():
+    """Drop the structures that never came back; all of them if that is not enough."""
+    kept = {key: entry for key, entry in _programs.items() if entry.seen > 1}
+    _programs.clear()
+    if len(kept) < LIMIT // 2:
+        _programs.update(kept)
 
 
 def reusable(rows, live, leaves, spare):
@@ -173,6 +182,8 @@ def execute(code, leaves, numbers, live, spare=(), whole=False):
     key = (code, live, tuple(spare))
     entry = _programs.get(key)
     if entry is None:
+        if len(_programs) >= LIMIT:
+            forget()
         entry = _programs[key] = Entry(code, live, leaves, spare)
     entry.seen += 1
     with jax.enable_x64(True):

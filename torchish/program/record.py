@@ -72,6 +72,10 @@ class Program:
             leaves = [v.array for v in self.leaves]
             try:
                 outs = _execute.execute(code, leaves, numbers, live, spare, self.whole) if live else ()
+            except BaseException:
+                for v in slots:     # a slot number must never be read in the next program
+                    v.program = None
+                raise
             finally:
                 self.reset()
             for i, a in zip(live, outs):

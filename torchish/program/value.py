@@ -43,5 +43,7 @@ class Value:
     def force(self):
         """The jax.Array; runs the pending program when it is not there yet."""
         if self.array is None:
+            if self.program is None:
+                raise RuntimeError("torchish: this tensor was never computed: the program that it belongs to failed")
             self.program.flush()
         return self.array
