@@ -1,5 +1,6 @@
 """Floor 1: recorded programs. Knows jax.jit, not which operations exist."""
 
+from torchish.program import memory  # before JAX is used
 from torchish.program.composite import composite
 from torchish.program.infer import use_table
 from torchish.program.record import (append, constant, flush, from_numpy, mark, pending, record, recorded, set_immediate, signature,
