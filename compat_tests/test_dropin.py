@@ -122,3 +122,11 @@ def test_compile_changes_nothing(torch):
     assert compiled(x).item() == f(x).item()
     compiled(x).backward()
     assert torch.equal(x.grad, 2 * x.detach().cos())
+
+
+def test_cuda_tensor_types_without_cuda(torch):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    assert not isinstance(torch.ones(2), torch.cuda.FloatTensor)
+    with pytest.raises(TypeError, match="type torch.cuda.FloatTensor not available"):
+        torch.cuda.FloatTensor([1.0])

@@ -3,6 +3,8 @@
 import collections
 
 from torchish.api import random as _random
+from torchish.ops import dtypes as _dtypes
+from torchish.tensor import Tensor as _Tensor
 from torchish.tensor import devices as _devices
 
 
@@ -142,7 +144,22 @@ class device:
         return False
 
 
+class _Legacy(type):
+    """torch.cuda.FloatTensor and its kind: types to ask about, not to call."""
+
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, _Tensor) and obj.is_cuda and obj.dtype is cls.dtype
+
+    def __call__(cls, *args, **kwargs):
+        if not is_available():
+            raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+        raise NotImplementedError(f"torch.cuda.{cls.__name__}(...): use torch.tensor(..., dtype={cls.dtype}, device='cuda')")
+
+
 def __getattr__(name):
+    made = next((_Legacy(name, (), {"dtype": d, "__module__": "torch.cuda"}) for d in _dtypes.ALL if d.legacy + "Tensor" == name), None)
+    if made is not None:
+        return globals().setdefault(name, made)
     if name in ("Stream", "Event", "CUDAGraph", "graph", "stream", "current_stream", "default_stream"):
         raise NotImplementedError(f"torch.cuda.{name}: torchish has no streams or graphs; its programs are compiled as a whole")
     raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
