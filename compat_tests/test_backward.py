@@ -192,3 +192,24 @@ def test_custom_function(torch):
     (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     (h,) = torch.autograd.grad(g.sum(), x)
     assert g.tolist() == [6.0, 24.0] and h.tolist() == [12.0, 24.0]
+
+
+def test_attributes_of_ctx_are_the_users(torch):
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.edges, ctx.plain, ctx.run, ctx.outs, ctx.place, ctx.k = 1, 2, 3, 4, 5, k
+            ctx.save_for_backward(x)
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            assert (ctx.edges, ctx.plain, ctx.run, ctx.outs, ctx.place) == (1, 2, 3, 4, 5)
+            return g * ctx.k * x, None
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = Scale.apply(x, 3.0)
+    assert (y.grad_fn.k, y.grad_fn.name(), len(y.grad_fn.next_functions)) == (3.0, "ScaleBackward", 1)
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 6.0]

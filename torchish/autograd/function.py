@@ -1,6 +1,7 @@
 """Custom autograd.Function."""
 
 import functools
+import weakref
 
 from torchish.autograd import where
 from torchish.autograd.graph import FREED, Node, edge_of, node_class, opened, saved, saved_result, second_time, sequence
@@ -12,15 +13,24 @@ from torchish.tensor import Tensor
 DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
 
 
-class FunctionCtx:
-    """What forward leaves for backward."""
+OF_NODE = {"next_functions", "name", "metadata", "register_hook", "register_prehook", "_sequence_nr"}
 
-    def _init(self):
+
+class FunctionCtx:
+    """What forward leaves for backward. Any attribute is the user's; the node keeps its own apart."""
+
+    def __init__(self, node, needs):
+        self._node = weakref.ref(node)
         self._to_save = None
         self._non_differentiable = ()
         self._dirty = ()
         self._materialize = True
-        self._needs = ()
+        self._needs = needs
+
+    def __getattr__(self, name):
+        if name in OF_NODE:
+            return getattr(self._node(), name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def save_for_backward(self, *tensors):
         """Tensors for backward: version-checked, freed with the graph."""
@@ -48,41 +58,50 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self):
-        return self._open()
+        return self._node()._open()
 
     saved_variables = saved_tensors
 
 
-class BackwardCFunction(Node, FunctionCtx):
-    """The node of a custom Function, which is the ctx as well."""
+class BackwardCFunction(Node):
+    """The node of a custom Function; attributes that it lacks are looked up in its ctx."""
 
     plain = False
 
     def __init__(self, function, needs):
         Node.__init__(self, (), ())
-        self._init()
-        self._function, self._needs, self._saved = function, needs, ()
+        self._function, self._saved, self._closed, self._in_avals = function, (), False, ()
+        self.ctx = function._ctx_class(self, needs)
+
+    @property
+    def next_functions(self):
+        return tuple(e or (None, 0) for e, aval in zip(self.edges, self._in_avals) if aval is not None)
+
+    def __getattr__(self, name):
+        if name == "ctx":
+            raise AttributeError(name)
+        return getattr(self.ctx, name)
 
     def _open(self):
         if self._saved is FREED:
             raise RuntimeError(second_time(self))
-        if not self._saved and self._to_save is not None and not hasattr(self, "_closed"):
-            return tuple(self._to_save)
+        if not self._closed and self.ctx._to_save is not None:
+            return tuple(self.ctx._to_save)
         return tuple(opened(self, s) for s in self._saved)
 
     def _close(self, outputs):
         """Turn the tensors given to save_for_backward into saved ones."""
         self._closed = True
-        if self._to_save is None:
+        if self.ctx._to_save is None:
             return
         kept = []
-        for t in self._to_save:
+        for t in self.ctx._to_save:
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(f"save_for_backward can only save variables, but argument {len(kept)} is of type "
                                 f"{type(t).__name__}")
             k = next((i for i, o in enumerate(outputs) if o is t), None)
             kept.append(None if t is None else saved(t) if k is None else saved_result(t, k))
-        self._saved, self._to_save = tuple(kept), None
+        self._saved, self.ctx._to_save = tuple(kept), None
 
     def release(self):
         if self._saved:
@@ -93,13 +112,13 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(second_time(self))
         grads = []
         for i, ct in enumerate(cts):
-            if ct is None and self._materialize:
+            if ct is None and self.ctx._materialize:
                 aval = self.outs[i]
                 ct = Tensor._of(record(TABLE["full"], (0,), (aval.shape, dtypes.FROM_NP[aval.dtype])))
             grads.append(ct)
         cls = self._function
         fn = cls.backward if cls.backward is not Function.backward else cls.vjp
-        out = fn(self, *grads)
+        out = fn(self.ctx, *grads)
         out = list(out) if isinstance(out, (tuple, list)) else [out]
         return self._checked(out)
 
@@ -136,6 +155,7 @@ class FunctionMeta(type):
     def __init__(cls, name, bases, attrs):
         super().__init__(name, bases, attrs)
         cls._node_class = node_class(name + "Backward", BackwardCFunction)
+        cls._ctx_class = type(name + "Backward", (FunctionCtx,), {"__module__": cls.__module__})
 
 
 class Function(FunctionCtx, metaclass=FunctionMeta):
@@ -175,10 +195,9 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run forward and record this Function's node."""
-        if not hasattr(cls, "_node_class"):
-            cls._node_class = node_class(cls.__name__ + "Backward", BackwardCFunction)
         needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        ctx = cls._node_class(cls, needs)
+        node = cls._node_class(cls, needs)
+        ctx = node.ctx
         separate = cls.setup_context is not Function.setup_context
         with no_grad():
             if separate:
@@ -186,10 +205,11 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
                 cls.setup_context(ctx, args, outputs)
             else:
                 outputs = cls.forward(ctx, *args, **kwargs)
-        return _finish(ctx, args, outputs, state.grad and any(needs))
+        return _finish(node, args, outputs, state.grad and any(needs))
 
 
-def _finish(ctx, args, outputs, tracked):
+def _finish(node, args, outputs, tracked):
+    ctx = node.ctx
     single = not isinstance(outputs, tuple)
     outs = [outputs] if single else list(outputs)
     for t in ctx._dirty:
@@ -213,25 +233,25 @@ def _finish(ctx, args, outputs, tracked):
             fresh._counter, fresh._device = o._counter, o._device
             outs[k] = fresh
     if tracked:
-        ctx.edges, ctx.sequence = edges, next(sequence)
-        ctx._in_avals = [a._aval if isinstance(a, Tensor) else None for a in args]
-        ctx.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
-        ctx.place = where.here()
+        node.edges, node.sequence = edges, next(sequence)
+        node._in_avals = [a._aval if isinstance(a, Tensor) else None for a in args]
+        node.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
+        node.place = where.here()
         plain = ctx._non_differentiable
         if any(o is not None and isinstance(o, Tensor) for o in outs):
-            ctx._close(outs)
+            node._close(outs)
         for k, o in enumerate(outs):
             if not isinstance(o, Tensor) or o._aval.dtype.kind not in "fcV" or any(o is p for p in plain):
                 continue
             if any(o is t for t in ctx._dirty):
                 from torchish.autograd.dispatch import rebase
                 if o._meta is None:
-                    rebase(o, ctx, True)
+                    rebase(o, node, True)
                     o._nr = k
                 else:
                     raise NotImplementedError("torchish: mark_dirty on a view is not supported; clone the view first")
             else:
-                o._fn, o._nr, o._req, o._meta = ctx, k, False, None
+                o._fn, o._nr, o._req, o._meta = node, k, False, None
     return outs[0] if single else tuple(outs)
 
 
