@@ -8,6 +8,7 @@ from torchish.autograd.graph import (
     OpNode,
     ViewMeta,
     Watch,
+    counter_of,
     edge_of,
     frozen,
     node_class,
@@ -60,7 +61,11 @@ def apply(op, args, attrs=()):
 
 
 def node_of(op, sig, wrt, args, outs):
-    """The node of a recorded op: edges to what requires grad, and the saved tensors."""
+    """The node of a recorded op: edges to what requires grad, and the saved tensors.
+
+    `outs` is None before an in-place write: the written tensor is kept as a copy, as PyTorch does, and its results are saved
+    after the write.
+    """
     pull = sig.plans.get(wrt) or pull_of(sig, wrt)
     edges = []
     for i in wrt:
@@ -70,9 +75,10 @@ def node_of(op, sig, wrt, args, outs):
     kept = []
     for i in pull.passed:
         a = args[i]
-        kept.append(a if not isinstance(a, Tensor) else saved(a) if rule is None or str(i) in rule else frozen(a))
+        checked = (i or outs is not None) and (rule is None or str(i) in rule)
+        kept.append(a if not isinstance(a, Tensor) else saved(a) if checked else frozen(a))
     node = (op.nodes or node_class_of(op))(pull, tuple(edges), sig.outs, kept)
-    if pull.results or rule and "r" in rule:
+    if outs and (rule or pull.results):
         save_results(node, op, outs)
     node.place = where.here()
     if state.saved_hooks:
@@ -88,18 +94,12 @@ def node_class_of(op):
 
 def save_results(node, op, outs):
     """Results that the VJP needs, or of which PyTorch checks the version."""
-    if not node.pull.results:
-        node.saved.append(Watch(outs[0]))
-        return
     rule = op.saves
+    if rule and "r" in rule and not node.pull.results:
+        node.saved.append(Watch(outs[0]))
     for k, t in enumerate(outs[:node.pull.results]):
         watched = rule is None or (k > 0) == ("i" in rule)
-        node.saved.append(saved_result(t if watched else plain_value(t), k))
-
-
-def plain_value(t):
-    """The value alone, whatever is written to the tensor later."""
-    return Tensor._of(t._value)
+        node.saved.append(saved_result(t if watched else Tensor._of(t._value), k))
 
 
 def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
@@ -199,12 +199,11 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
         wrt = tuple(i for i, a in enumerate(operands) if isinstance(a, Tensor) and a.requires_grad)
     node = None
     if wrt:
-        node = _early_node(op, sig, wrt, operands)
+        node = node_of(op, sig, wrt, operands, None)
     t._write(append(sig, values))
-    writes[t._storage if t._counter is None else t._counter] = where.here()
+    writes[counter_of(t)] = where.here()
     if node is not None:
-        if node.pull.results or op.saves and "r" in op.saves:
-            save_results(node, op, (t,))
+        save_results(node, op, (t,))
         rebase(t, node, 0 in wrt)
     return t
 
@@ -216,22 +215,7 @@ def update(row, targets, args, attrs):
     for t, v in zip(targets, outs):
         check_inplace(t, t.requires_grad)
         t._write(v)
-        writes[t._storage if t._counter is None else t._counter] = place
-
-
-def _early_node(op, sig, wrt, operands):
-    """Operands are saved before the write (the written tensor as a copy, as PyTorch does), the result after it."""
-    pull = sig.plans.get(wrt) or pull_of(sig, wrt)
-    rule = op.saves
-    kept = []
-    for i in pull.passed:
-        a = operands[i]
-        kept.append(a if not isinstance(a, Tensor) else saved(a) if i and (rule is None or str(i) in rule) else frozen(a))
-    node = (op.nodes or node_class_of(op))(pull, tuple([edge_of(operands[i]) for i in wrt]), sig.outs, kept)
-    node.place = where.here()
-    if state.saved_hooks:
-        node.plain = False
-    return node
+        writes[counter_of(t)] = place
 
 
 def rebase(t, node, has_self):

@@ -82,9 +82,8 @@ class Live:
         buffer[nr] = grad if old is None else apply(SUM, (old, grad))
 
     def run(self, roots, grads):
-        previous = state.grad, state.create_graph, state.task
-        state.grad = state.create_graph = self.create
-        state.task = self
+        previous = state.grad, state.task
+        state.grad, state.task = self.create, self
         try:
             for (node, nr), g in zip(roots, grads):
                 self.receive(node, nr, g)
@@ -94,7 +93,7 @@ class Live:
             while self.heap:
                 self.step(heapq.heappop(self.heap)[2])
         finally:
-            state.grad, state.create_graph, state.task = previous
+            state.grad, state.task = previous
 
     def will_run(self, node):
         """Whether this pass brings a gradient to the node."""

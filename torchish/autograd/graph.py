@@ -114,6 +114,12 @@ def edge_of(t):
     return None
 
 
+def counter_of(t):
+    """What counts the writes to a tensor: its storage, or a counter of its own (`.data`)."""
+    counter = t._counter
+    return t._storage if counter is None else counter
+
+
 class ViewMeta:
     """A differentiable view: its root, how it was made, and the version at which its node is valid."""
 
@@ -135,7 +141,7 @@ def grad_fn_of(t):
     base = m.base
     if t._fn is None and not base.requires_grad:
         return None
-    version = t._storage.version if t._counter is None else t._counter.version
+    version = counter_of(t).version
     if version != m.version and base.requires_grad and not t._inference:
         if m.creation == "multi":
             raise RuntimeError(MULTI_VIEW.format(m.number, m.source, "its base or another view of its base has been modified "
@@ -166,9 +172,7 @@ def saved(t):
         raise RuntimeError(NOT_IN_INFERENCE)
     if state.saved_hooks:
         return Packed(t, None)
-    counter = t._counter
-    if counter is None:
-        counter = t._storage
+    counter = counter_of(t)
     return t, counter, counter.version
 
 
@@ -189,7 +193,7 @@ class SavedResult:
 
     def __init__(self, t, nr=0):
         self.tensor, self.nr = plain_copy(t), nr
-        self.counter = t._storage if t._counter is None else t._counter
+        self.counter = counter_of(t)
         self.version = self.counter.version
 
     def open(self, node):

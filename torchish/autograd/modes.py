@@ -11,7 +11,6 @@ class _State(threading.local):
     anomaly = False
     check_nan = True
     saved_hooks = ()
-    create_graph = False
     task = None             # the live backward pass that runs in this thread
 
 

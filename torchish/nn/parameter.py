@@ -121,3 +121,19 @@ class UninitializedBuffer(UninitializedTensorMixin, torch.Tensor):
 
     def __repr__(self, *, tensor_contents=None):
         return "<UninitializedBuffer>"
+
+
+def zero_grads(parameters, set_to_none):
+    """What `zero_grad` of modules and optimizers does: drop the gradients, or detach them and fill them with zeros."""
+    for p in parameters:
+        grad = p.grad
+        if grad is None:
+            continue
+        if set_to_none:
+            p.grad = None
+        else:
+            if grad.grad_fn is not None:
+                grad.detach_()
+            else:
+                grad.requires_grad_(False)
+            grad.zero_()

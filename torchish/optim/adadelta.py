@@ -1,7 +1,7 @@
 """Adadelta."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_lr, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, advance, check, check_lr, decayed, plain_lr, step_tensor
 
 
 class Adadelta(PerParameter):
@@ -26,8 +26,7 @@ class Adadelta(PerParameter):
         advance(state)
         rho, eps = group["rho"], group["eps"]
         square_avg, acc_delta = state["square_avg"], state["acc_delta"]
-        if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        grad = decayed(p, grad, group)
         square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
         delta = acc_delta.add(eps).sqrt().div(square_avg.add(eps).sqrt()).mul(grad)
         acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)

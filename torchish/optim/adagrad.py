@@ -1,7 +1,7 @@
 """Adagrad."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_fused, check_lr, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, advance, check, check_fused, check_lr, decayed, plain_lr, step_tensor
 
 
 class Adagrad(PerParameter):
@@ -37,8 +37,7 @@ class Adagrad(PerParameter):
 
     def _update(self, p, grad, state, group):
         step = advance(state)
-        if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        grad = decayed(p, grad, group)
         lr = plain_lr(group) / (1 + (step - 1) * group["lr_decay"])
         total = state["sum"].addcmul_(grad, grad, value=1)
         p.addcdiv_(grad, total.sqrt().add(group["eps"]), value=-lr)

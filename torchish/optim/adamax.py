@@ -1,7 +1,7 @@
 """Adamax."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_betas, check_lr, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, advance, check, check_betas, check_lr, decayed, plain_lr, step_tensor
 
 
 class Adamax(PerParameter):
@@ -26,8 +26,7 @@ class Adamax(PerParameter):
         step = advance(state)
         beta1, beta2 = group["betas"]
         exp_avg, exp_inf = state["exp_avg"], state["exp_inf"]
-        if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        grad = decayed(p, grad, group)
         exp_avg.lerp_(grad, 1 - beta1)
         exp_inf.copy_(torch.maximum(exp_inf * beta2, grad.abs().add(group["eps"])))
         p.addcdiv_(exp_avg, exp_inf, value=-plain_lr(group) / (1 - beta1**step))

@@ -3,7 +3,7 @@
 import numpy as np
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_lr, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, advance, check, check_lr, decayed, plain_lr, step_tensor
 from torchish.tensor import number_of, put_number
 
 
@@ -32,8 +32,7 @@ class ASGD(PerParameter):
     def _update(self, p, grad, state, group):
         step, lr, lambd = advance(state), plain_lr(group), group["lambd"]
         eta, mu, ax = number_of(state["eta"]), number_of(state["mu"]), state["ax"]
-        if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        grad = decayed(p, grad, group)
         p.mul_(1 - lambd * eta)
         p.add_(grad, alpha=-eta)
         if mu != 1:

@@ -9,6 +9,7 @@ from torchish.optim.optimizer import (
     check,
     check_betas,
     check_lr,
+    decayed,
     plain_lr,
     step_tensor,
 )
@@ -41,11 +42,7 @@ class NAdam(PerParameter):
         step, lr = advance(state), plain_lr(group)
         beta1, beta2 = group["betas"]
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        if group["weight_decay"] != 0:
-            if group["decoupled_weight_decay"]:
-                p.mul_(1 - lr * group["weight_decay"])
-            else:
-                grad = grad.add(p, alpha=group["weight_decay"])
+        grad = decayed(p, grad, group)
         mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
         mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * group["momentum_decay"])))
         product = self._multiply(state["mu_product"], mu)

@@ -11,6 +11,7 @@ from torchish import program
 from torchish.autograd.dispatch import apply, update
 from torchish.autograd.hooks import RemovableHandle
 from torchish.nn.modules._names import typename
+from torchish.nn.parameter import zero_grads
 from torchish.ops import TABLE
 from torchish.tensor import number_of, put_number
 
@@ -116,18 +117,7 @@ class Optimizer:
     def zero_grad(self, set_to_none=True):
         """Reset the gradients of all parameters."""
         for group in self.param_groups:
-            for p in group["params"]:
-                grad = p.grad
-                if grad is None:
-                    continue
-                if set_to_none:
-                    p.grad = None
-                else:
-                    if grad.grad_fn is not None:
-                        grad.detach_()
-                    else:
-                        grad.requires_grad_(False)
-                    grad.zero_()
+            zero_grads(group["params"], set_to_none)
 
     # --- hooks --------------------------------------------------------------------------------------------------------
     def register_step_pre_hook(self, hook):
@@ -284,6 +274,17 @@ def advance(state):
     count = number_of(state["step"]) + 1
     put_number(state["step"], count)
     return count
+
+
+def decayed(p, grad, group):
+    """Weight decay: the gradient with it added, or (decoupled) as it is after shrinking the parameter."""
+    decay = group["weight_decay"]
+    if decay == 0:
+        return grad
+    if group.get("decoupled_weight_decay", False):
+        p.mul_(1 - plain_lr(group) * decay)
+        return grad
+    return grad.add(p, alpha=decay)
 
 
 def plain_lr(group):

@@ -1,7 +1,7 @@
 """RAdam."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_betas, check_lr, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, advance, check, check_betas, check_lr, decayed, plain_lr, step_tensor
 
 
 class RAdam(PerParameter):
@@ -27,11 +27,7 @@ class RAdam(PerParameter):
         step, lr = advance(state), plain_lr(group)
         beta1, beta2 = group["betas"]
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        if group["weight_decay"] != 0:
-            if group["decoupled_weight_decay"]:
-                p.mul_(1 - lr * group["weight_decay"])
-            else:
-                grad = grad.add(p, alpha=group["weight_decay"])
+        grad = decayed(p, grad, group)
         exp_avg.lerp_(grad, 1 - beta1)
         exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         correction2 = 1 - beta2**step

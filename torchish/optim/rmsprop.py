@@ -1,7 +1,7 @@
 """RMSprop."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_lr, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, advance, check, check_lr, decayed, plain_lr, step_tensor
 
 
 class RMSprop(PerParameter):
@@ -30,8 +30,7 @@ class RMSprop(PerParameter):
     def _update(self, p, grad, state, group):
         advance(state)
         alpha, square_avg = group["alpha"], state["square_avg"]
-        if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        grad = decayed(p, grad, group)
         square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if group["centered"]:
             grad_avg = state["grad_avg"].lerp_(grad, 1 - alpha)

@@ -34,7 +34,6 @@ def folder():
     path = base / surroundings()
     try:
         path.mkdir(parents=True, exist_ok=True)
-        make_room(base)
     except OSError:
         return None
     return path
@@ -59,8 +58,9 @@ def processor():
         return platform.platform() + platform.processor()
 
 
+@functools.cache
 def make_room(base):
-    """Delete the files used least recently when there are too many bytes of them."""
+    """Once a process that writes: delete the files used least recently when there are too many bytes of them."""
     files = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in base.glob("*/*")), reverse=True)
     total = 0
     for _, size, file in files:
@@ -88,6 +88,7 @@ def save(name, executable):
     if not name or not folder():
         return
     try:
+        make_room(folder().parent)
         data = pickle.dumps(serialize_executable.serialize(executable))
         with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
             file.write(data)

@@ -15,7 +15,6 @@ class Stats:
     hot_compiles: int = 0
     inferred: int = 0
     storms: int = 0
-    recorded: int = 0
 
 
 counters = Stats()

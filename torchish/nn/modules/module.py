@@ -18,7 +18,7 @@ from torchish.nn.modules._calls import (
 )
 from torchish.nn.modules._names import typename
 from torchish.nn.modules._state import State, _IncompatibleKeys
-from torchish.nn.parameter import Buffer, Parameter
+from torchish.nn.parameter import Buffer, Parameter, zero_grads
 
 __all__ = ["Module", "_IncompatibleKeys", "register_module_backward_hook", "register_module_buffer_registration_hook",
            "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
@@ -437,18 +437,7 @@ class Module(Calls, State):
 
     def zero_grad(self, set_to_none=True):
         """Reset the gradients of all parameters."""
-        for param in self.parameters():
-            grad = param.grad
-            if grad is None:
-                continue
-            if set_to_none:
-                param.grad = None
-            else:
-                if grad.grad_fn is not None:
-                    grad.detach_()
-                else:
-                    grad.requires_grad_(False)
-                grad.zero_()
+        zero_grads(self.parameters(), set_to_none)
 
     # --- printing -----------------------------------------------------------------------------------------------------
     def _get_name(self):
