@@ -172,7 +172,9 @@ def saved(t):
         raise RuntimeError(NOT_IN_INFERENCE)
     if state.saved_hooks:
         return Packed(t, None)
-    counter = counter_of(t)
+    counter = t._counter    # `counter_of`, without the call: every saved operand comes through here
+    if counter is None:
+        counter = t._storage
     return t, counter, counter.version
 
 
