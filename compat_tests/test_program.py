@@ -1,5 +1,8 @@
 """Floor 1: recording, cold and hot execution, number promotion."""
 
+import subprocess
+import sys
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -68,3 +71,17 @@ def test_a_failed_program_is_never_read():
     with pytest.raises(RuntimeError, match="never computed"):
         record(SIN, (y,))
     np.testing.assert_allclose(to_numpy(z), np.sin(np.ones(3)))
+
+
+@pytest.mark.parametrize("call", [
+    "torch.linalg.solve(a, a)", "torch.linalg.qr(a)[1]", "torch.linalg.eigvalsh(a + a.mT)", "torch.linalg.svdvals(a)",
+    "torch.linalg.eigvals(a).real", "torch.fft.fft(a).real", "a.sort().values + torch.randn(3)"])
+def test_a_kept_executable_runs_in_a_new_process(tmp_path, monkeypatch, call):
+    """Libraries that JAX loads while lowering (LAPACK) must be there for an executable that comes from the disk."""
+    monkeypatch.setenv("TORCHISH_CACHE", str(tmp_path))
+    script = ("import torchish as torch\nfrom torchish.program import stats\ntorch.manual_seed(0)\na = torch.randn(3, 3)\n"
+              f"for _ in range(3): x = ({call}).abs().sum().item()\nprint(x, stats()['compiles'])")
+    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True) for _ in range(2)]
+    assert [run.returncode for run in runs] == [0, 0], runs[1].stderr
+    (value, compiled), (again, kept) = (run.stdout.split() for run in runs)
+    assert value == again and int(compiled) > 0 == int(kept)

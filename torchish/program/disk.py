@@ -14,7 +14,9 @@ import time
 from pathlib import Path
 
 import jax
+import numpy as np
 from jax.experimental import serialize_executable
+from jaxlib import lapack
 
 ROOM = 1 << 30      # bytes; the oldest files go first
 
@@ -75,7 +77,10 @@ def load(name):
     if not path or not path.exists():
         return None
     try:
-        made = serialize_executable.deserialize_and_load(*pickle.loads(path.read_bytes()))
+        data = path.read_bytes()
+        if b"lapack_" in data:      # JAX loads LAPACK while it lowers, and a kept executable isn't lowered again
+            lapack.prepare_lapack_call("getrf", np.float32)
+        made = serialize_executable.deserialize_and_load(*pickle.loads(data))
     except Exception:   # written by a broken disk or another build: compiling anew is always right
         path.unlink(missing_ok=True)
         return None
