@@ -16,7 +16,7 @@ from torchish.api import random
 from torchish.autograd import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                                is_inference_mode_enabled, no_grad, set_grad_enabled)
 from torchish.serialization import load, save
-from torchish import nn
+from torchish import _C, nn
 from torchish import optim, utils
 from torchish import amp, backends, cuda, jit, version
 from torchish.amp import autocast

@@ -10,6 +10,7 @@ from torchish.api.bind import PLAIN, operand
 from torchish.autograd import batching
 from torchish.autograd.batching import like
 from torchish.autograd.dispatch import apply, inplace
+from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 from torchish.tensor.printing import format_tensor
@@ -155,8 +156,11 @@ def __contains__(self, element):
 def _suffixes(t):
     node = t.grad_fn
     if node is not None:
-        return [f"grad_fn=<{node.name()}>"]
-    return ["requires_grad=True"] if t.requires_grad else []
+        suffixes = [f"grad_fn=<{node.name()}>"]
+    else:
+        suffixes = ["requires_grad=True"] if t.requires_grad else []
+    tangent = None if state.dual is None else state.dual.tangent(t)
+    return suffixes if tangent is None else [*suffixes, f"tangent={tangent!r}"]
 
 
 @method

@@ -3,6 +3,7 @@
 import math
 
 from torchish.autograd.dispatch import apply, view
+from torchish.autograd.modes import state
 from torchish.ops import TABLE
 from torchish.ops.promote import wrap_dim
 from torchish.ops.views import view_strides
@@ -259,10 +260,13 @@ def unfold(self, dimension, size, step):
 def as_strided(input, size, stride, storage_offset=None):
     """A view of the storage by explicit sizes and strides."""
     start = input.storage_offset() if storage_offset is None else storage_offset
-    if input._view is None:
-        return view(ROW["as_strided"], input, (), (tuple(size), tuple(stride), start))
-    root = input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval)
-    return view(ROW["as_strided"], root, (), (tuple(size), tuple(stride), start))
+    root = input
+    if input._view is not None:
+        root = input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval)
+    out = view(ROW["as_strided"], root, (), (tuple(size), tuple(stride), start))
+    if state.dual is not None and root is not input:
+        state.dual.share(out, input, lambda along: as_strided(along, size, stride, start))
+    return out
 
 
 def alias(input):

@@ -1,13 +1,81 @@
-"""torch.autograd.forward_ad: tensors that carry a tangent through ordinary code are not supported; torch.func.jvp is."""
+"""torch.autograd.forward_ad: dual tensors, which carry a tangent through ordinary code."""
 
-__all__ = ["dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+from typing import NamedTuple
+
+from torchish.autograd import dual
+from torchish.autograd.modes import _Mode, state, suspended
+from torchish.tensor import Tensor
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 
-def _unsupported(name):
-    def function(*args, **kwargs):
-        raise NotImplementedError(f"torchish has no dual tensors ({name}); use torch.func.jvp(f, primals, tangents), or torch.func.jacfwd")
-    function.__name__ = function.__qualname__ = name
-    return function
+def enter_dual_level():
+    """Open the one level of forward mode; returns its number."""
+    if state.dual is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    state.dual = dual.Level()
+    return 0
 
 
-dual_level, enter_dual_level, exit_dual_level, make_dual, unpack_dual = map(_unsupported, __all__)
+def exit_dual_level(*, level=None):
+    """Close the level: tangents made in it are gone."""
+    if state.dual is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    if level not in (None, 0):
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    state.dual = None
+
+
+class dual_level(_Mode):
+    """Context manager: the block in which dual tensors live."""
+
+    def __enter__(self):
+        return enter_dual_level()
+
+    def __exit__(self, *exc):
+        exit_dual_level()
+
+
+def make_dual(tensor, tangent, *, level=None):
+    """A tensor that aliases `tensor` and carries `tangent`, of the same size.
+
+    RuntimeError outside a level, for another size, or when `tensor` has a tangent already; ValueError for a dtype that is not
+    floating point or complex.
+    """
+    now = state.dual
+    if now is None or (level is not None and level < 0):
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    for name, t in ("primal", tensor), ("tangent", tangent):
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    if now.tangent(tensor) is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+                           "supported.")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                           f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+                           f"{list(tangent.shape)}.")
+    with suspended():
+        out = tensor.view_as(tensor)
+    out._dual = now, tangent
+    now.mark((out,))
+    return out
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` gives."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def unpack_dual(tensor, *, level=None):
+    """(the tensor without its tangent, its tangent or None)."""
+    now = state.dual
+    if now is None or (level is not None and level < 0):
+        return UnpackedDualTensor(tensor, None)
+    tangent = now.tangent(tensor)
+    with suspended():
+        primal = tensor.view_as(tensor)
+    primal._dual = now, None
+    return UnpackedDualTensor(primal, tangent)

@@ -5,7 +5,7 @@ import weakref
 
 from torchish.autograd import where
 from torchish.autograd.graph import FREED, Node, edge_of, node_class, opened, saved, saved_result, second_time, sequence
-from torchish.autograd.modes import no_grad, state
+from torchish.autograd.modes import no_grad, state, suspended
 from torchish.ops import TABLE, dtypes
 from torchish.program import record
 from torchish.tensor import Tensor
@@ -199,13 +199,16 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         node = cls._node_class(cls, needs)
         ctx = node.ctx
         separate = cls.setup_context is not Function.setup_context
-        with no_grad():
+        with no_grad(), suspended():
             if separate:
                 outputs = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, outputs)
             else:
                 outputs = cls.forward(ctx, *args, **kwargs)
-        return _finish(node, args, outputs, state.grad and any(needs))
+        out = _finish(node, args, outputs, state.grad and any(needs))
+        if state.dual is not None:
+            state.dual.function(cls, ctx, args, out)
+        return out
 
 
 def _finish(node, args, outputs, tracked):

@@ -182,6 +182,8 @@ def frozen(t):
     """An input as it is now, whatever is written to it later."""
     fresh = Tensor._of(t._value)
     fresh._device = t._device
+    if t._dual is not None:
+        fresh._dual = t._dual
     e = edge_of(t)
     if e is not None:
         fresh._fn, fresh._nr = e
@@ -289,6 +291,8 @@ def plain_copy(t):
     if t._counter is not None:
         out._counter = t._counter
     out._device = t._device
+    if t._dual is not None:
+        out._dual = t._dual
     return out
 
 

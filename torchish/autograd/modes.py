@@ -11,6 +11,7 @@ class _State(threading.local):
     anomaly = False
     check_nan = True
     saved_hooks = ()
+    dual = None             # the open level of forward mode
     task = None             # the live backward pass that runs in this thread
 
 
@@ -101,6 +102,16 @@ class set_grad_enabled(_Mode):
 
     def clone(self):
         return self.__class__(self.mode)
+
+
+class suspended:
+    """What runs inside pushes no tangents."""
+
+    def __enter__(self):
+        self.level, state.dual = state.dual, None
+
+    def __exit__(self, *exc):
+        state.dual = self.level
 
 
 class inference_mode(_Mode):

@@ -69,9 +69,7 @@ class Pull:
         if self.results:
             specs += map(_spec, self.sig.outs)
         specs += [_spec(self.sig.outs[i]) for i in self.float_outs]
-        flat = [i for i, s in enumerate(specs) if s is not None]
-        with jax.enable_x64(True):
-            jaxpr = jax.make_jaxpr(lambda *xs: self.call(_spread(len(specs), flat, xs), ()))(*[specs[i] for i in flat]).jaxpr
+        jaxpr, flat = _traced(self, specs)
         used = {flat[i] for i in _reach(jaxpr, _any)}
         smooth = {flat[i] for i in _reach(jaxpr, _inexact)}
         keep = [i for i in range(len(self.passed)) if i in used]
@@ -136,6 +134,13 @@ class Pull:
 _EXAMPLE = {bool: True, int: 1, float: 1.0, complex: 1j}
 
 
+def _traced(op, specs):
+    """(jaxpr of a derived op, the operands that its variables stand for)."""
+    flat = [i for i, s in enumerate(specs) if s is not None]
+    with jax.enable_x64(True):
+        return jax.make_jaxpr(lambda *xs: op.call(_spread(len(specs), flat, xs), ()))(*[specs[i] for i in flat]).jaxpr, flat
+
+
 def _spec(a):
     return jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, Aval) else _EXAMPLE.get(a)
 
@@ -186,6 +191,48 @@ def _pull(sig, wrt, by_result):
     p = sig.plans.get(key)
     if p is None:
         p = sig.plans[key] = Pull(sig, wrt, by_result)
+    return p
+
+
+class Push:
+    """The JVP of one signature along tangents of `wrt`. Operands: the primal's operands, then the tangents."""
+
+    view, differentiable = False, True
+    saves = result = connects = nodes = None
+    varying = attrs = ()
+
+    def __init__(self, sig, wrt):
+        self.sig, self.wrt = sig, wrt
+        self.name, self.node = sig.op.name + ".jvp", sig.op.node
+        jaxpr, flat = _traced(self, [_spec(a) for a in (*sig.operands, *[sig.operands[i] for i in wrt])])
+        smooth = {flat[i] for i in _reach(jaxpr, _inexact)}
+        self.nondiff = tuple(i for i in range(len(sig.operands)) if i not in smooth)
+
+    @property
+    def digest(self):
+        return self.sig.digest and f"jvp {self.sig.digest} {self.wrt}"
+
+    def call(self, args, attrs):
+        sig = self.sig
+        n = len(sig.operands)
+        primals, tangents = list(args[:n]), args[n:]
+
+        def primal(*diff):
+            xs = list(primals)
+            for i, x in zip(self.wrt, diff):
+                xs[i] = x
+            outs = sig.call(xs)
+            return [outs[i] for i in sig.floats]
+
+        along = jax.jvp(primal, [primals[i] for i in self.wrt], list(tangents))[1]
+        return along[0] if len(along) == 1 else tuple(along)
+
+
+def push_of(sig, wrt):
+    """The JVP op of a signature along the operands `wrt`, made once."""
+    p = sig.plans.get(("jvp", wrt))
+    if p is None:
+        p = sig.plans[("jvp", wrt)] = Push(sig, wrt)
     return p
 
 

@@ -33,6 +33,7 @@ class Tensor(metaclass=TensorMeta):
     _retains = False
     _accumulator = None
     _inference = False
+    _dual = None            # (level, tangent) of forward mode
     _device = devices.cpu
     __array_priority__ = 1000
 
