@@ -27,6 +27,7 @@ settings.load_profile("compat")
 def pytest_addoption(parser):
     parser.addoption("--backend", choices=["torchish", "torch"], default="torchish", help="the library under test")
     parser.addoption("--record", action="store_true", help="with --backend torch: write the recorded expectations")
+    parser.addoption("--op-samples", type=int, default=2, help="samples of op_db for each operator and check, 0: all")
 
 
 def pytest_configure(config):

@@ -3,3 +3,7 @@
 import contextlib
 
 _DisableFuncTorch = _DisableTorchDispatch = DisableTorchFunction = DisableTorchFunctionSubclass = contextlib.nullcontext
+
+
+class _LinAlgError(RuntimeError):
+    """A matrix for which the computation has no result; torch.linalg.LinAlgError."""

@@ -22,6 +22,7 @@ from torchish import amp, backends, cuda, jit, version
 from torchish.amp import autocast
 from torchish import accelerator, compiler, distributed, func, hub, multiprocessing, profiler, testing, types
 from torchish.func import vmap
+from torchish import masked, signal
 from torchish.dropin import install
 
 __version__ = "2.13.0"

@@ -90,7 +90,7 @@ KEYWORD = {"alpha", "beta"}
 SCALAR = {"alpha", "beta", "value", "fill_value"}
 
 # rows that reduce over several dimensions at once
-MANY = set("sum nansum mean nanmean all any count_nonzero var std var_mean std_mean amax amin logsumexp norm".split())
+MANY = set("sum nansum mean nanmean all any count_nonzero var std var_mean std_mean amax amin logsumexp norm hash_tensor".split())
 
 
 def axes(dim, function, many):
@@ -170,6 +170,9 @@ def _checks(row, public, parameters, skip=0):
         test = f"{name}.__class__ not in {known} and " if number else f"{name} is not None and " if optional else ""
         lines.append(f"if {test}not isinstance({name}, Tensor): "
                      f"{name} = operand({name}, '{public}', '{name}', {order.index(name) + 1 - skip}, {number})")
+    if len(numeric) > 1 and len(numeric) == len(row.operands):
+        numbers_only = " and ".join(f"{o}.__class__ in NUMBER" for o in row.operands)
+        lines.append(f"if {numbers_only}: refuse_numbers('{public}', {', '.join(row.operands)})")
     if "dim" in row.attrs:
         if "axis=None" in parameters:
             lines.append("if axis is not None: dim = axis")
@@ -190,9 +193,16 @@ def refuse_slope(function, name):
                        "requires_grad True.")
 
 
+def refuse_numbers(function, *given):
+    """A function of tensors and numbers was given numbers only."""
+    types = ", ".join(map(type_name, given))
+    raise TypeError(f"{function}() received an invalid combination of arguments - got ({types}), but expected a Tensor among them")
+
+
 def _compile(public, parameters, lines, **names):
     space = {"PLAIN": PLAIN, "NUMBER": NUMBER, "STATIC": STATIC, "Tensor": Tensor, "operand": operand, "static": static,
-             "bounds": bounds, "axes": axes, "state": state, "refuse_slope": refuse_slope, **names}
+             "bounds": bounds, "axes": axes, "state": state, "refuse_slope": refuse_slope, "refuse_numbers": refuse_numbers,
+             **names}
     exec(compile(f"def {public}({parameters}):\n    " + "\n    ".join(lines), f"<torchish {public}>", "exec"), space)
     return space[public]
 

@@ -6,7 +6,7 @@ import threading
 import warnings
 
 from torchish import program
-from torchish.api import bind, creation, indexing, overloads, random, sparse, viewing
+from torchish.api import bind, creation, indexing, linalg, lowrank, overloads, random, sparse, viewing
 from torchish.api.typeinfo import finfo, iinfo
 from torchish.autograd import gradients
 from torchish.ops import dtypes
@@ -144,6 +144,8 @@ NAMESPACE = dict(bind.torch)
 NAMESPACE.update(viewing.TORCH)
 NAMESPACE.update(overloads.TORCH)
 NAMESPACE.update(random.TORCH)
+NAMESPACE.update(linalg.TORCH)
+NAMESPACE.update(lowrank.TORCH)
 NAMESPACE.update(sparse.TORCH)
 NAMESPACE.update({d.name: d for d in dtypes.ALL}, **dtypes.ALIASES)
 NAMESPACE.update({d.legacy + "Tensor": _legacy(d) for d in dtypes.ALL})

@@ -3,7 +3,7 @@
 import builtins
 import math
 
-from torchish.api import bind
+from torchish.api import bind, numeric, spectral
 from torchish.api.bind import named, operand, put_out, static
 from torchish.api.creation import empty_like, filled, finish, tensor
 from torchish.api.viewing import _reshape, expand
@@ -248,9 +248,25 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def einsum(equation, *operands):
     """Sums of products by Einstein's convention."""
+    if not isinstance(equation, str):
+        equation, operands = _sublists((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     return apply(ROWS["einsum"], tuple(operands), (equation,))
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _sublists(args):
+    """(equation, operands) of einsum's other form, where a list of numbers follows each operand."""
+    def term(numbers):
+        if any(n is not Ellipsis and not 0 <= n < len(_LETTERS) for n in numbers):
+            raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        return "".join("..." if n is Ellipsis else _LETTERS[n] for n in numbers)
+    pairs = len(args) // 2
+    equation = ",".join(term(args[2 * i + 1]) for i in builtins.range(pairs))
+    return equation + ("->" + term(args[-1]) if len(args) % 2 else ""), args[:2 * pairs:2]
 
 
 def meshgrid(*tensors, indexing=None):
@@ -400,17 +416,6 @@ def bincount(input, weights=None, minlength=0):
     return apply(ROWS["bincount"], (input, weights), (minlength, builtins.max(n, minlength)))
 
 
-def gradient(input, *, spacing=1, dim=None, edge_order=1):
-    """Numerical gradient along each dimension: a tuple."""
-    dims = tuple(builtins.range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    out = []
-    for k, d in enumerate(dims):
-        s = spacing[k] if isinstance(spacing, (list, tuple)) else spacing
-        out.append(apply(ROWS["gradient"], (input, s if isinstance(s, Tensor) and s.ndim else None),
-                         (1.0 if isinstance(s, Tensor) and s.ndim else float(s), d, edge_order)))
-    return tuple(out)
-
-
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """Vector or matrix norm."""
     result = apply(ROWS["norm"], (input,), (static(p), static(dim), bool(keepdim), dtype))
@@ -420,7 +425,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 def tensordot(a, b, dims=2, out=None):
     if isinstance(dims, Tensor):
         dims = dims.tolist()
-    return apply(ROWS["tensordot"], (a, b), (static(dims),))
+    result = apply(ROWS["tensordot"], (a, b), (static(dims),))
+    return result if out is None else put_out("tensordot", result, out)
 
 
 def numpy(self, *, force=False):
@@ -470,12 +476,15 @@ TORCH = {f.__name__: f for f in (
     is_tensor, numel, is_floating_point, is_complex, is_nonzero,
     is_storage, is_same_size, clone, result_type, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
     unique_consecutive,
-    bincount, gradient, norm, tensordot, fill)}
+    bincount, norm, tensordot, fill)}
 METHODS = {f.__name__: f for f in (
     max, min, median, nanmedian, std, var, pow, where, matmul, conj, positive, argwhere, type_as, resize_as_, clone, equal,
     allclose, repeat_interleave, unique, unique_consecutive, bincount, norm, to, contiguous,
     copy_, zero_, fill_, numpy, __array__, resize_, set_)}
 METHODS["type"], METHODS["where"] = type_, where_method
+for _home in (numeric, spectral):
+    TORCH.update(_home.TORCH)
+    METHODS.update(_home.METHODS)
 bind.functional["linear"], bind.linalg["matmul"] = linear, matmul
 for _n, _d in {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
                "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,

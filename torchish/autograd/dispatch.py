@@ -5,6 +5,7 @@ from torchish.autograd.batching import INPLACE
 from torchish.autograd.graph import (
     MULTI_VIEW,
     CopySlices,
+    NotImplementedNode,
     OpNode,
     ViewMeta,
     Watch,
@@ -18,7 +19,7 @@ from torchish.autograd.graph import (
 )
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
-from torchish.ops.derive import inplace_op, pull_of
+from torchish.ops.derive import inplace_op, kept_pull_of, pull_of
 from torchish.program import append, record, recorded, signature
 from torchish.tensor import Tensor
 from torchish.tensor.storage import Storage, View
@@ -42,6 +43,8 @@ def apply(op, args, attrs=()):
         else:
             values.append(a)
         i += 1
+    if wrt is not None and op.keeps and not state.saved_hooks:
+        return keeping(op, args, values, attrs, wrt)
     sig, out = recorded(op, values, attrs)
     if sig.single:
         t = new(Tensor)
@@ -62,17 +65,37 @@ def apply(op, args, attrs=()):
     return outs
 
 
-def node_of(op, sig, wrt, args, outs):
+def keeping(op, args, values, attrs, wrt):
+    """`apply` for a row whose backward uses what the forward computed on the way."""
+    sig = signature(op, values, attrs)
+    pull = kept_pull_of(sig, wrt)
+    keep = signature(pull.keep, values, ())
+    out = append(keep, values)
+    n = len(sig.outs)
+    pull.residuals = keep.outs[n:]
+    outs = tuple([Tensor._of(v) for v in out[:n]])
+    node = node_of(op, sig, wrt, args, outs, pull)
+    for v in out[n:]:
+        t = Tensor._of(v)
+        node.saved.append((t, t._storage, 0))
+    for k in sig.floats:
+        outs[k]._fn, outs[k]._nr = node, k
+    return outs[0] if sig.single else outs
+
+
+def node_of(op, sig, wrt, args, outs, pull=None):
     """The node of a recorded op: edges to what requires grad, and the saved tensors.
 
     `outs` is None before an in-place write: the written tensor is kept as a copy, as PyTorch does, and its results are saved
     after the write.
     """
-    pull = sig.plans.get(wrt) or pull_of(sig, wrt)
     edges = []
     for i in wrt:
         a = args[i]
         edges.append((a._fn, a._nr) if a._fn is not None and a._meta is None else edge_of(a))
+    if op.underivable:
+        return NotImplementedNode(tuple(edges), sig.outs, op.underivable)
+    pull = pull or sig.plans.get(wrt) or pull_of(sig, wrt)
     rule = op.saves
     kept = []
     for i in pull.passed:
@@ -96,6 +119,8 @@ def node_class_of(op):
 
 def save_results(node, op, outs):
     """Results that the VJP needs, or of which PyTorch checks the version."""
+    if op.underivable:
+        return
     rule = op.saves
     if rule and "r" in rule and not node.pull.results:
         node.saved.append(Watch(outs[0]))

@@ -21,7 +21,7 @@ class FunctionCtx:
 
     def __init__(self, node, needs):
         self._node = weakref.ref(node)
-        self._to_save = None
+        self._to_save = self.saved_for_forward = None
         self._non_differentiable = ()
         self._dirty = ()
         self._materialize = True
@@ -58,7 +58,8 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self):
-        return self._node()._open()
+        """What forward saved: for jvp while that runs, else for backward."""
+        return self._node()._open() if self.saved_for_forward is None else self.saved_for_forward
 
     saved_variables = saved_tensors
 
@@ -208,6 +209,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         out = _finish(node, args, outputs, state.grad and any(needs))
         if state.dual is not None:
             state.dual.function(cls, ctx, args, out)
+        ctx.saved_for_forward = None
         return out
 
 

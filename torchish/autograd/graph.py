@@ -364,6 +364,22 @@ class OpNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
+class NotImplementedNode(Node):
+    """The node of an operation that has no derivative in PyTorch."""
+
+    plain = False
+
+    def __init__(self, edges, outs, function):
+        super().__init__(edges, outs)
+        self.function = function
+
+    def name(self):
+        return "torch::autograd::NotImplemented"
+
+    def run(self, cts, needed):
+        raise RuntimeError(f"derivative for {self.function} is not implemented")
+
+
 def differentiated(name, aval):
     """Whether PyTorch has an edge for an operand that needs no gradient: tensors, and numbers wrapped into one."""
     if hasattr(aval, "dtype"):

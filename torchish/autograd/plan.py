@@ -251,7 +251,8 @@ def saved_operands(planner, n):
     differentiable = [i in pull.wrt for i in pull.passed] + [True] * pull.results
     for j in pull.constants:
         differentiable[j] = needs_grad(n.saved[j])
-    return [planner.operand(a, planner.create and d) for a, d in zip(avals, differentiable)]
+    differentiable += [False] * len(pull.residuals)
+    return [planner.operand(a, planner.create and d) for a, d in zip([*avals, *pull.residuals], differentiable)]
 
 
 def finished(planner, found, index, root_codes, executed):

@@ -2,7 +2,7 @@
 `torch.linalg.det`; rows with names="" have no public name and are reached by the overloads of another one."""
 
 from torchish.ops.table import TABLE, Op
-from torchish.ops import (activation, conv, copying, creation, fft, index, indexing, linalg, loss, norm, optimizers, pointwise,
-                          reduce, sorting, special, views)
+from torchish.ops import (activation, bessel, conv, copying, creation, factor, fft, histogram, index, indexing, ldl, linalg, loss, norm,
+                          optimizers, pointwise, polynomials, reduce, sorting, special, spectrum, views)
 
 __all__ = ["TABLE", "Op"]

@@ -6,25 +6,25 @@ import numpy as np
 
 from torchish.ops import dtypes
 from torchish.ops.promote import cast
+from torchish.ops.table import Derived
 from torchish.ops.views import put_of
 from torchish.program import Aval
 
 
-class InplaceOp:
+class InplaceOp(Derived):
     """`row` computed and cast to operand 0's dtype, as an in-place write stores it."""
 
     def __init__(self, row):
         self.row, self.name, self.node, self.attrs = row, row.name + "_", row.node, row.attrs
-        self.differentiable, self.result, self.saves, self.view = row.differentiable, row.result, row.saves, False
+        self.differentiable, self.result, self.saves, self.underivable = row.differentiable, row.result, row.saves, row.underivable
         self.connects, self.varying = row.connects, row.varying
-        self.nondiff, self.nodes = (), None
         self.digest = "in-place " + row.name
 
     def call(self, args, attrs):
         return cast(self.row.call(args, attrs), dtypes.of(args[0]))
 
 
-class Pull:
+class Pull(Derived):
     """The VJP of one signature with respect to `wrt`.
 
     Operands: the primal operands the VJP depends on (`passed`), the results if the row's rule is written with them, and one
@@ -34,10 +34,7 @@ class Pull:
     nondiff    operands through which no second derivative flows
     """
 
-    view = False
-    saves = result = connects = None
-    differentiable = True
-    varying, attrs, nodes = (), (), None
+    residuals = ()          # avals of what a node saves besides operands and results
 
     def __init__(self, sig, wrt, by_result):
         self.sig, self.wrt = sig, wrt
@@ -112,26 +109,34 @@ class Pull:
             a = sig.operands[0]
             return cast(out, dtypes.of(a))
 
-        def primal(*diff):
-            xs = list(primals)
-            for i, x in zip(self.wrt, diff):
-                xs[i] = x
-            outs = sig.call(xs)
-            return [outs[i] for i in self.float_outs]
-
-        _, pull = jax.vjp(primal, *[primals[i] for i in self.wrt])
-        full = []
-        for i, ct in zip(self.float_outs, cts):
-            a = sig.outs[i]
-            ct = jnp.zeros(a.shape, a.dtype) if ct is None else ct
-            full.append(jnp.conj(ct) if a.dtype.kind == "c" else ct)
-        grads = pull(full)
-        # PyTorch's cotangents are the conjugates of JAX's
-        grads = tuple(jnp.conj(g) if np.dtype(g.dtype).kind == "c" else g for g in grads)
-        return grads[0] if len(grads) == 1 else grads
+        primal = _primal(sig, self.wrt, primals)
+        _, pull = jax.vjp(lambda *diff: primal(*diff)[0], *[primals[i] for i in self.wrt])
+        return pulled(pull, sig, cts)
 
 
-_EXAMPLE = {bool: True, int: 1, float: 1.0, complex: 1j}
+def _primal(sig, wrt, primals):
+    """`sig` as a function of the operands `wrt`, to (floating-point results, the others)."""
+    def primal(*diff):
+        xs = list(primals)
+        for i, x in zip(wrt, diff):
+            xs[i] = x
+        outs = sig.call(xs)
+        return [outs[i] for i in sig.floats], [y for i, y in enumerate(outs) if i not in sig.floats]
+    return primal
+
+
+def pulled(pull, sig, cotangents):
+    """Gradients from JAX's pullback; PyTorch's cotangents are the conjugates of JAX's."""
+    full = []
+    for i, ct in zip(sig.floats, cotangents):
+        a = sig.outs[i]
+        ct = jnp.zeros(a.shape, a.dtype) if ct is None else ct
+        full.append(jnp.conj(ct) if a.dtype.kind == "c" else ct)
+    grads = tuple(jnp.conj(g) if np.dtype(g.dtype).kind == "c" else g for g in pull(full))
+    return grads[0] if len(grads) == 1 else grads
+
+
+_EXAMPLE = {bool: True, int: 0, float: 1.0, complex: 1j}
 
 
 def _traced(op, specs):
@@ -194,12 +199,8 @@ def _pull(sig, wrt, by_result):
     return p
 
 
-class Push:
+class Push(Derived):
     """The JVP of one signature along tangents of `wrt`. Operands: the primal's operands, then the tangents."""
-
-    view, differentiable = False, True
-    saves = result = connects = nodes = None
-    varying = attrs = ()
 
     def __init__(self, sig, wrt):
         self.sig, self.wrt = sig, wrt
@@ -217,14 +218,8 @@ class Push:
         n = len(sig.operands)
         primals, tangents = list(args[:n]), args[n:]
 
-        def primal(*diff):
-            xs = list(primals)
-            for i, x in zip(self.wrt, diff):
-                xs[i] = x
-            outs = sig.call(xs)
-            return [outs[i] for i in sig.floats]
-
-        along = jax.jvp(primal, [primals[i] for i in self.wrt], list(tangents))[1]
+        primal = _primal(sig, self.wrt, primals)
+        along = jax.jvp(lambda *diff: primal(*diff)[0], [primals[i] for i in self.wrt], list(tangents))[1]
         return along[0] if len(along) == 1 else tuple(along)
 
 
@@ -236,12 +231,64 @@ def push_of(sig, wrt):
     return p
 
 
-class ChainOp:
+class Keep(Derived):
+    """A row that hands out, after its results, what `jax.vjp` keeps of the computation for `wrt`."""
+
+    def __init__(self, sig, wrt):
+        self.sig, self.wrt = sig, wrt
+        self.name, self.node = sig.op.name + ".keep", sig.op.node
+        self.digest = sig.digest and f"keep {sig.digest} {wrt}"
+
+    def call(self, args, attrs):
+        sig = self.sig
+        floats, pull, others = jax.vjp(_primal(sig, self.wrt, args), *[args[i] for i in self.wrt], has_aux=True)
+        leaves, self.tree = jax.tree.flatten(pull)
+        floats, others = iter(floats), iter(others)
+        return (*[next(floats if i in sig.floats else others) for i in range(len(sig.outs))], *leaves)
+
+
+class KeptPull(Pull):
+    """The VJP of an expensive row: from what the forward kept, unless it is differentiated again."""
+
+    def __init__(self, sig, wrt):
+        super().__init__(sig, wrt, False)
+        self.keep, self.uses = Keep(sig, wrt), {}
+
+    def parts(self, needed, create):
+        if create:
+            return super().parts(needed, create)
+        use = self.uses.get(needed)
+        if use is None:
+            use = self.uses[needed] = UseKept(self, needed)
+        n = len(self.passed)
+        return [(use, range(n, n + len(self.residuals)), needed)]
+
+
+class UseKept(Derived):
+    """Operands: the residuals of a Keep, then the cotangents."""
+
+    def __init__(self, pull, needed):
+        self.pull, self.needed, self.name, self.node = pull, needed, pull.name, pull.node
+        self.digest = pull.keep.digest and f"kept {pull.keep.digest} {needed}"
+
+    def call(self, args, attrs):
+        n = len(self.pull.residuals)
+        grads = pulled(jax.tree.unflatten(self.pull.keep.tree, args[:n]), self.pull.sig, args[n:])
+        grads = grads if isinstance(grads, tuple) else (grads,)
+        return grads[self.needed[0]] if len(self.needed) == 1 else tuple(grads[k] for k in self.needed)
+
+
+def kept_pull_of(sig, wrt):
+    """The KeptPull of a signature, made once."""
+    p = sig.plans.get(("kept", wrt))
+    if p is None:
+        p = sig.plans[("kept", wrt)] = KeptPull(sig, wrt)
+    return p
+
+
+class ChainOp(Derived):
     """A chain of view ops as one op: operands (base, *numbers). What AsStridedBackward0 differentiates."""
 
-    view, differentiable = False, True
-    saves = result = connects = nodes = None
-    nondiff = attrs = varying = ()
     name, node = "as_strided", "AsStridedBackward0"
 
     def __init__(self, steps):

@@ -1,15 +1,13 @@
-"""Matrix products, factorisations and solvers."""
+"""Products of matrices and vectors."""
 
 import math
 
-import jax
 import jax.numpy as jnp
-import jax.scipy.linalg as jsl
 from jax import lax
 
-from torchish.ops.pointwise import ctype, magnitude
-from torchish.ops.promote import broadcast_shapes, cast, dtype_of, kernel, promote, wrap_dim, wrap_dims
-from torchish.ops.reduce import norm_operand, vector_norm
+from torchish.ops import dtypes
+from torchish.ops.pointwise import ctype
+from torchish.ops.promote import broadcast_shapes, cast, dtype_of, kernel, promote, wrap_dim
 from torchish.ops.table import op
 
 # ---- products
@@ -150,7 +148,10 @@ def _affine(input, beta, alpha, product):
     if isinstance(beta, (int, float)) and beta == 0:
         return jnp.broadcast_to(out, jnp.broadcast_shapes(input.shape, out.shape))
     _expandable(input.shape, product.shape)
-    return (input if isinstance(beta, (int, float)) and beta == 1 else cast(beta, d) * input) + out
+    if isinstance(beta, (int, float)) and beta == 1:
+        return input + out
+    beta = cast(beta, d)
+    return jnp.where(beta == 0, jnp.zeros((), d.np), beta * input) + out
 
 
 def _expandable(shape, target):
@@ -187,8 +188,15 @@ def addmv(input, mat, vec, beta=1, alpha=1, /):
 
 @op(inplace=True)
 def addr(input, vec1, vec2, beta=1, alpha=1, /):
-    a, b = promote(vec1[:, None], vec2[None, :])
-    return _affine(cast(input, dtype_of(a)), beta, alpha, a * b)
+    for name, x in (("vec1", vec1), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {x.ndim}-D")
+    _expandable(input.shape, (vec1.size, vec2.size))
+    input, a, b = promote(input, vec1[:, None], vec2[None, :])
+    if dtype_of(a).category == 1 and isinstance(alpha, float) or isinstance(beta, float) and dtype_of(a).category == 1:
+        raise RuntimeError(f"For integral input tensors, argument {'beta' if isinstance(beta, float) else 'alpha'} must not be a "
+                           "floating point number.")
+    return _affine(input, beta, alpha, a * b)
 
 
 @op(inplace=True)
@@ -198,7 +206,10 @@ def baddbmm(input, batch1, batch2, beta=1, alpha=1, /):
 
 @op(inplace=True)
 def addbmm(input, batch1, batch2, beta=1, alpha=1, /):
-    return _affine(input, beta, alpha, jnp.sum(bmm(batch1, batch2), axis=0))
+    if batch1.ndim == batch2.ndim == 3 and batch1.shape[2] != batch2.shape[1]:
+        raise RuntimeError("Incompatible matrix sizes for bmm "
+                           f"({batch1.shape[1]}x{batch1.shape[2]} and {batch2.shape[1]}x{batch2.shape[2]})")
+    return _affine(input, beta, alpha, jnp.sum(bmm(batch1, batch2), axis=0, dtype=batch1.dtype))
 
 
 @op(names="functional", node="UnsafeViewBackward0")
@@ -254,7 +265,28 @@ def tensordot(a, b, /, dims=2):
 @op(names="torch", node="ViewBackward0")
 def einsum(*operands, equation):
     _check_einsum(equation, operands)
-    return jnp.einsum(equation.replace(" ", ""), *operands, precision=lax.Precision.HIGHEST)
+    y = jnp.einsum(equation.replace(" ", ""), *operands, precision=lax.Precision.HIGHEST)
+    return y if dtype_of(operands[0]).category >= 2 else cast(y, _integer_sum(equation.replace(" ", ""), operands))
+
+
+def _integer_sum(equation, operands):
+    """The dtype of an einsum of integers: products keep theirs, while what is summed in one operand alone counts in int64."""
+    left, _, out = equation.partition("->")
+    terms = left.split(",")
+    if "->" not in equation:
+        out = "".join(c for c in left if left.count(c) == 1 and c.isalpha())
+    sizes = {c: n for term, x in zip(terms, operands) if "..." not in term for c, n in zip(term, x.shape) if n != 1}
+    if len(terms) == 1:
+        return dtypes.int64 if set(terms[0]) - set(out) - {"."} else dtype_of(operands[0])
+    kept, kind = set(terms[0]), dtype_of(operands[0])
+    for i, term in enumerate(terms[1:], 1):
+        later = set(out).union(*terms[i + 1:])
+        alone = [dtypes.int64 if any(c in sizes for c in mine - other - later) else d for mine, other, d in (
+            (kept, set(term), kind), (set(term), kept, dtype_of(operands[i])))]
+        if alone[0] is not alone[1]:
+            raise RuntimeError(f"expected scalar type {alone[0].legacy} but found {alone[1].legacy}")
+        kind, kept = alone[0], (kept | set(term)) & later
+    return kind
 
 
 def _check_einsum(equation, operands):
@@ -277,15 +309,24 @@ def _check_einsum(equation, operands):
                                    f"previously seen size {sizes[c][0]}")
 
 
-@op(names="torch", node="MmBackward0")
+@op(names="torch", node="ViewBackward0")
 def chain_matmul(*matrices):
-    return jnp.linalg.multi_dot(matrices) if len(matrices) > 1 else matrices[0]
+    return linalg_multi_dot(*matrices) if len(matrices) > 1 else matrices[0]
 
 
 @op(names="linalg", node="ViewBackward0")
 def linalg_multi_dot(*tensors):
-    if len(tensors) < 2:
-        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
+    n = len(tensors)
+    if n < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    for which, x, low in (("first", tensors[0], 1), ("last", tensors[-1], 1), *(("inner", x, 2) for x in tensors[1:-1])):
+        if not low <= x.ndim <= 2:
+            raise RuntimeError(f"multi_dot(): the {which} tensor must be 1D or 2D but got {x.ndim}D" if low == 1 else
+                               f"multi_dot(): tensor must be 2D but got {x.ndim}D")
+    for i, (a, b) in enumerate(zip(tensors, tensors[1:])):
+        _same(a, b, "multi_dot(): all tensors must have be the same dtype but got {} and {}")
+        if a.shape[-1] != b.shape[0]:
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied")
     return jnp.linalg.multi_dot(tensors, precision=lax.Precision.HIGHEST)
 
 
@@ -301,11 +342,13 @@ def kron(input, other, /):
 
 
 def _cross(input, other, dim):
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = wrap_dim(dim, input.ndim)
+    if input.shape[d] != 3 or other.shape[d] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}")
+    _same(input, other, "expected scalar type {} but found {}")
     a, b = jnp.broadcast_arrays(*promote(input, other))
-    d = wrap_dim(dim, a.ndim)
-    if a.shape[d] != 3:
-        raise RuntimeError("linalg.cross: inputs dimension "
-                           f"{dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}")
     a0, a1, a2 = jnp.split(a, 3, axis=d)
     b0, b1, b2 = jnp.split(b, 3, axis=d)
     return jnp.concatenate([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=d)
@@ -327,377 +370,8 @@ def linalg_cross(input, other, /, *, dim=-1):
 
 @op(names="linalg", node="SumBackward1")
 def linalg_vecdot(x, y, /, *, dim=-1):
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {dtype_of(x).legacy} and y of "
+                           f"type {dtype_of(y).legacy} instead")
     a, b = promote(x, y)
     return jnp.sum(jnp.conj(a) * b, axis=dim)
-
-
-# ---- determinants, inverses, solvers
-
-def _square(name, a):
-    if a.ndim < 2:
-        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    if a.shape[-1] != a.shape[-2]:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
-                           "matrices")
-    if dtype_of(a).category < 2:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dtype_of(a).legacy}")
-
-
-def _t(x):
-    return jnp.conj(jnp.swapaxes(x, -1, -2))
-
-
-def _plain_t(x):
-    return jnp.swapaxes(x, -1, -2)
-
-
-@op(name="linalg_det", names="linalg", aliases="torch.det method.det", saves="0r")
-def linalg_det(A, /):
-    _square("linalg.det", A)
-    return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
-
-
-@op(name="linalg_slogdet", names="linalg", aliases="torch.slogdet method.slogdet", multi="sign logabsdet", saves="0r")
-def linalg_slogdet(A, /):
-    _square("linalg.slogdet", A)
-    return tuple(jnp.linalg.slogdet(A))
-
-
-@op(node="WhereBackward0")
-def logdet(input, /):
-    _square("linalg.slogdet", input)
-    sign, log = jnp.linalg.slogdet(input)
-    return jnp.where(sign == 1, log, jnp.where(sign == 0, -jnp.inf, jnp.nan)) if dtype_of(input).category < 3 else (
-        log + jnp.log(sign))
-
-
-def _inv_back(y, ct, x):
-    return -_t(y) @ ct @ _t(y)
-
-
-@op(name="linalg_inv", names="linalg", aliases="torch.inverse method.inverse", node="LinalgInvExBackward0", result=_inv_back)
-def linalg_inv(A, /):
-    _square("linalg.inv", A)
-    return jnp.linalg.inv(A)
-
-
-@op(names="linalg", multi="inverse info", differentiable=True)
-def linalg_inv_ex(A, /, *, check_errors=False):
-    _square("linalg.inv_ex", A)
-    return jnp.linalg.inv(A), jnp.zeros(A.shape[:-2], "int32")
-
-
-def _solve(A, B, left=True):
-    _square("linalg.solve", A)
-    if A.dtype != B.dtype:
-        raise RuntimeError("linalg.solve: Expected A and B to have the same dtype, but found A of type "
-                           f"{dtype_of(A).legacy} and B of type {dtype_of(B).legacy} instead")
-    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
-    b = B[..., None] if vector else B if left else _plain_t(B)
-    a = A if left or vector else _plain_t(A)
-    if b.shape[-2] != a.shape[-1]:
-        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a.shape[-2]}x"
-                           f"{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
-    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    y = jnp.linalg.solve(jnp.broadcast_to(a, batch + a.shape[-2:]), jnp.broadcast_to(b, batch + b.shape[-2:]))
-    return y[..., 0] if vector else y if left else _plain_t(y)
-
-
-@op(names="linalg", node="LinalgSolveExBackward0", saves="0r")
-def linalg_solve(A, B, /, *, left=True):
-    return _solve(A, B, left)
-
-
-@op(names="linalg", node="LinalgSolveTriangularBackward0", saves="0r")
-def linalg_solve_triangular(A, B, /, *, upper, left=True, unitriangular=False):
-    return _triangular(A, B, upper, left, unitriangular, False)
-
-
-def _triangular(a, b, upper, left, unit, transpose):
-    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return lax.linalg.triangular_solve(
-        jnp.broadcast_to(a, batch + a.shape[-2:]), jnp.broadcast_to(b, batch + b.shape[-2:]), left_side=left,
-        lower=not upper, unit_diagonal=unit, transpose_a=transpose)
-
-
-@op(multi="solution cloned_coefficient")
-def triangular_solve(b, A, /, upper=True, transpose=False, unitriangular=False):
-    return _triangular(A, b, upper, True, unitriangular, transpose), A
-
-
-def _hermitian(a, upper):
-    """The Hermitian matrix of one triangle; the derivative is shared by both, as in PyTorch."""
-    half = (jnp.triu if upper else jnp.tril)(a, 1 if upper else -1)
-    whole = half + _t(half) + jnp.eye(a.shape[-1], dtype=a.dtype) * a.real
-    shared = (a + _t(a)) / 2
-    return shared + lax.stop_gradient(whole - shared)
-
-
-def _cholesky(a, upper):
-    y = jnp.linalg.cholesky(_hermitian(a, upper), symmetrize_input=False)
-    return _t(y) if upper else y
-
-
-@op(names="linalg", node="LinalgCholeskyExBackward0", saves="0r")
-def linalg_cholesky(A, /, *, upper=False):
-    _square("linalg.cholesky", A)
-    return _cholesky(A, upper)
-
-
-@op(saves="0r")
-def cholesky(input, /, upper=False):
-    _square("cholesky", input)
-    return _cholesky(input, upper)
-
-
-@jax.custom_jvp
-def _cholesky_solve(b, low):
-    half = _triangular(low, b, False, True, False, False)
-    return _triangular(_t(low), half, True, True, False, False)
-
-
-@_cholesky_solve.defjvp
-def _cholesky_solve_jvp(primals, tangents):
-    # PyTorch differentiates the product of the whole factor, not of its triangle
-    (b, low), (tb, tl) = primals, tangents
-    x = _cholesky_solve(b, low)
-    change = tl @ jnp.conj(_plain_t(low)) + low @ jnp.conj(_plain_t(tl))
-    return x, _cholesky_solve(tb - change @ x, low)
-
-
-@op()
-def cholesky_solve(B, L, /, upper=False):
-    return _cholesky_solve(B, _t(L) if upper else L)
-
-
-@op()
-def cholesky_inverse(L, /, upper=False):
-    eye = jnp.broadcast_to(jnp.eye(L.shape[-1], dtype=L.dtype), L.shape)
-    return _cholesky_solve(eye, _t(L) if upper else L)
-
-
-@op(names="linalg", aliases="torch.pinverse method.pinverse")
-def linalg_pinv(A, /, *, atol=None, rtol=None, hermitian=False):
-    if rtol is None and atol is None:
-        rtol = max(A.shape[-2:]) * float(jnp.finfo(A.dtype).eps)
-    if hermitian:
-        s, u = _eigh(A, "L")
-        cut = jnp.maximum(atol or 0.0, (rtol or 0.0) * jnp.max(jnp.abs(s), axis=-1, keepdims=True, initial=0))
-        inv = jnp.where(jnp.abs(s) > cut, 1 / jnp.where(jnp.abs(s) > cut, s, 1), 0)
-        return (u * inv[..., None, :].astype(A.dtype)) @ _t(u)
-    if not atol:
-        return jnp.linalg.pinv(A, rtol=rtol or 0.0)
-    u, s, vh = jnp.linalg.svd(A, full_matrices=False)
-    cut = jnp.maximum(atol, (rtol or 0.0) * s[..., :1])
-    inv = jnp.where(s > cut, 1 / jnp.where(s > cut, s, 1), 0)
-    return _t(vh) @ (inv[..., None].astype(A.dtype) * _t(u))
-
-
-@op(names="linalg", multi="solution residuals rank singular_values")
-def linalg_lstsq(A, B, /, rcond=None, *, driver=None):
-    """By normal solvers of full rank (QR), as PyTorch's default driver on well-posed problems."""
-    vector = A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]
-    b = B[..., None] if vector else B
-    m, n = A.shape[-2:]
-    if m >= n:
-        q, r = jnp.linalg.qr(A)
-        x = _triangular(r, _t(q) @ b, True, True, False, False)
-    else:
-        q, r = jnp.linalg.qr(_t(A))
-        x = q @ _triangular(_t(r), b, False, True, False, False)
-    none = jnp.zeros((0,), x.real.dtype)
-    res = jnp.sum(jnp.abs(A @ x - b) ** 2, axis=-2) if m > n and driver not in (None, "gelsy") else none
-    rank = jnp.zeros((0,), "int64") if driver == "gels" else jnp.full(A.shape[:-2], min(m, n), "int64")
-    values = jnp.linalg.svd(A, compute_uv=False) if driver in ("gelsd", "gelss") else none
-    return (x[..., 0] if vector else x), res, rank, values
-
-
-# ---- spectral
-
-@op(names="linalg", aliases="torch.qr method.qr", multi="Q R", saves="r")
-def linalg_qr(A, /, mode="reduced"):
-    if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
-                           "'complete'")
-    if mode == "r":
-        return jnp.zeros((0,), A.dtype), jnp.linalg.qr(A, mode="r")
-    return tuple(jnp.linalg.qr(A, mode=mode))
-
-
-@op(names="linalg", multi="U S Vh", saves="r")
-def linalg_svd(A, /, full_matrices=True, *, driver=None):
-    return tuple(jnp.linalg.svd(A, full_matrices=full_matrices))
-
-
-@op(multi="U S V", node="LinalgSvdBackward0", saves="r")
-def svd(input, /, some=True, compute_uv=True):
-    u, s, vh = jnp.linalg.svd(input, full_matrices=not some)
-    return u, s, _t(vh)
-
-
-@op(names="linalg", node="LinalgSvdBackward0")
-def linalg_svdvals(A, /, *, driver=None):
-    return jnp.linalg.svd(A, compute_uv=False)
-
-
-def _eigh(a, uplo):
-    return tuple(jnp.linalg.eigh(_hermitian(a, uplo.upper() == "U")))
-
-
-@op(names="linalg", multi="eigenvalues eigenvectors", saves="r")
-def linalg_eigh(A, /, UPLO="L"):
-    _square("linalg.eigh", A)
-    return _eigh(A, UPLO)
-
-
-@op(names="linalg", node="LinalgEighBackward0")
-def linalg_eigvalsh(A, /, UPLO="L"):
-    _square("linalg.eigvalsh", A)
-    return _eigh(A, UPLO)[0]
-
-
-@op(names="linalg", multi="eigenvalues eigenvectors", saves="r")
-def linalg_eig(A, /):
-    _square("linalg.eig", A)
-    return tuple(lax.linalg.eig(A, compute_left_eigenvectors=False, enable_eigvec_derivs=True))
-
-
-@op(names="linalg", node="LinalgEigBackward0")
-def linalg_eigvals(A, /):
-    _square("linalg.eigvals", A)
-    return lax.linalg.eig(A, compute_left_eigenvectors=False, compute_right_eigenvectors=False, enable_eigvec_derivs=True)[0]
-
-
-# ---- functions of matrices
-
-@op(names="linalg", aliases="torch.matrix_power method.matrix_power")
-def linalg_matrix_power(A, /, n):
-    _square("linalg.matrix_power", A)
-    base = jnp.linalg.inv(A) if n < 0 else A
-    out, n = None, abs(n)
-    if n == 0:
-        return jnp.broadcast_to(jnp.eye(A.shape[-1], dtype=A.dtype), A.shape)
-    while n:
-        if n & 1:
-            out = base if out is None else out @ base
-        n >>= 1
-        base = base @ base if n else base
-    return out
-
-
-@op(names="linalg", aliases="torch.matrix_exp method.matrix_exp")
-def linalg_matrix_exp(A, /):
-    _square("linalg.matrix_exp", A)
-    return jsl.expm(A) if A.ndim == 2 else jnp.vectorize(jsl.expm, signature="(n,n)->(n,n)")(A)
-
-
-@op(names="linalg", differentiable=False)
-def linalg_matrix_rank(A, /, *, tol=None, atol=None, rtol=None, hermitian=False):
-    s = jnp.abs(jnp.linalg.eigvalsh(A)) if hermitian else jnp.linalg.svd(A, compute_uv=False)
-    if tol is not None:
-        cut = tol
-    else:
-        rel = rtol if rtol is not None else 0.0 if atol else max(A.shape[-2:]) * float(jnp.finfo(s.dtype).eps)
-        cut = jnp.maximum(atol or 0.0, rel * jnp.max(s, axis=-1, keepdims=True, initial=0))
-    return jnp.sum(s > cut, axis=-1).astype("int64")
-
-
-def _matrix_norm(x, ord, dims, keepdim):
-    row, col = dims
-    if ord == "fro":
-        return vector_norm(x, 2, (row, col), keepdim)
-    if ord in ("nuc", 2, -2):
-        s = jnp.linalg.svd(jnp.moveaxis(x, (row, col), (-2, -1)), compute_uv=False)
-        y = jnp.sum(s, -1) if ord == "nuc" else s[..., 0] if ord == 2 else s[..., -1]
-        return jnp.expand_dims(y, sorted((row, col))) if keepdim else y
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    inner, outer = (row, col) if abs(ord) == 1 else (col, row)
-    total = jnp.sum(magnitude(x), axis=inner, keepdims=True)
-    y = (jnp.max if ord > 0 else jnp.min)(total, axis=outer, keepdims=True)
-    return y if keepdim else jnp.squeeze(y, (row, col))
-
-
-@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0")
-def linalg_matrix_norm(A, /, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
-    x = norm_operand("linalg.matrix_norm", A, dtype)
-    if x.ndim < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    return _matrix_norm(x, ord, tuple(wrap_dim(d, x.ndim) for d in dim), keepdim)
-
-
-@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0")
-def linalg_norm(A, /, ord=None, dim=None, keepdim=False, *, dtype=None):
-    x = norm_operand("linalg.vector_norm" if ord is None else "linalg.norm", A, dtype)
-    dims = (dim,) if isinstance(dim, int) else dim
-    if ord is not None and (dims is not None and len(dims) == 2 or dims is None and x.ndim == 2):
-        dims = (0, 1) if dims is None else tuple(wrap_dim(d, x.ndim) for d in dims)
-        return _matrix_norm(x, ord, dims, keepdim)
-    if ord is not None and dims is None and x.ndim > 2:
-        raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
-                           f"{x.ndim}D.")
-    return vector_norm(x, 2 if ord is None else ord, wrap_dims(dims, x.ndim), keepdim)
-
-
-@op(names="linalg")
-def linalg_cond(A, /, p=None):
-    if p in (None, 2, -2):
-        s = jnp.linalg.svd(A, compute_uv=False)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    dims = (A.ndim - 2, A.ndim - 1)
-    return _matrix_norm(A, p, dims, False) * _matrix_norm(jnp.linalg.inv(A), p, dims, False)
-
-
-@op(names="linalg")
-def linalg_tensorinv(A, /, ind=2):
-    n = math.prod(A.shape[ind:])
-    return jnp.linalg.inv(A.reshape(-1, n)).reshape(A.shape[ind:] + A.shape[:ind])
-
-
-@op(names="linalg")
-def linalg_tensorsolve(A, B, /, dims=None):
-    if dims:
-        A = jnp.moveaxis(A, dims, tuple(range(A.ndim - len(dims), A.ndim)))
-    rest = A.shape[B.ndim:]
-    return jnp.linalg.solve(A.reshape(B.size, -1), B.reshape(-1)).reshape(rest)
-
-
-@op(names="linalg")
-def linalg_vander(x, /, *, N=None):
-    x = jnp.atleast_1d(x)
-    n = x.shape[-1] if N is None else N
-    x = x[..., None]
-    ones = jnp.ones(x.shape[:-1] + (1,), x.dtype)
-    return jnp.concatenate([ones, jnp.cumprod(jnp.broadcast_to(x, x.shape[:-1] + (n - 1,)), axis=-1)], -1)
-
-
-@op(names="torch", node="DivBackward0")
-def vander(x, /, N=None, increasing=False):
-    n = x.shape[0] if N is None else N
-    p = jnp.stack([x ** i for i in range(n)], axis=-1) if n else jnp.zeros(x.shape + (0,), x.dtype)
-    return p if increasing else p[..., ::-1]
-
-
-@op(names="torch linalg", multi="LU pivots", name="linalg_lu_factor")
-def linalg_lu_factor(A, /, *, pivot=True):
-    lu, piv = lax.linalg.lu(A)[:2]
-    return lu, piv + 1
-
-
-@op(names="linalg", multi="P L U")
-def linalg_lu(A, /, *, pivot=True):
-    lu, _, order = lax.linalg.lu(A)
-    m, n = A.shape[-2:]
-    k = min(m, n)
-    low = jnp.tril(lu[..., :k], -1) + jnp.eye(m, k, dtype=A.dtype)
-    return jnp.swapaxes(jnp.eye(m, dtype=A.dtype)[order], -1, -2), low, jnp.triu(lu[..., :k, :])
-
-
-@op(names="linalg")
-def linalg_householder_product(A, tau, /):
-    m, n = A.shape[-2:]
-    q = jnp.broadcast_to(jnp.eye(m, n, dtype=A.dtype), A.shape)
-    for k in reversed(range(tau.shape[-1])):
-        v = jnp.where(jnp.arange(m) < k, 0, jnp.where(jnp.arange(m) == k, 1, A[..., k]))[..., None]
-        q = q - tau[..., k, None, None] * v * (_t(v) @ q)
-    return q

@@ -55,7 +55,7 @@ def add(input, other, alpha=1, /):
     return x + y
 
 
-def _refuse_bool_sub(x, y):
+def refuse_bool_sub(x, y):
     if is_bool(x) and is_bool(y):
         raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                            "`logical_xor()` operator instead.")
@@ -66,14 +66,14 @@ def _refuse_bool_sub(x, y):
 
 @op(inplace=True, aliases="subtract", numbers="01")
 def sub(input, other, alpha=1, /):
-    _refuse_bool_sub(input, other)
+    refuse_bool_sub(input, other)
     x, y = promote(input, _scaled(other, alpha, input))
     return x - y
 
 
 @op(names="torch", node="RsubBackward1", numbers="1")
 def rsub(input, other, alpha=1, /):
-    _refuse_bool_sub(input, other)
+    refuse_bool_sub(input, other)
     x, y = promote(_scaled(input, alpha, other), other)
     return y - x
 
@@ -377,18 +377,32 @@ def hypot(input, other, /):
     return scale * jnp.sqrt((x / scale) ** 2 + (y / scale) ** 2)
 
 
+def _log_sum(fn, power):
+    """log(b^x + b^y) with PyTorch's slopes 1 / (1 + b^(y - x)), nan where both are the same infinity."""
+    value = jax.custom_jvp(fn)
+
+    @value.defjvp
+    def jvp(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        return value(x, y), tx / (1 + power(y - x)) + ty / (1 + power(x - y))
+    return value
+
+
+_logaddexp, _logaddexp2 = _log_sum(jnp.logaddexp, jnp.exp), _log_sum(jnp.logaddexp2, jnp.exp2)
+
+
 @op()
 def logaddexp(input, other, /):
-    x, y = promote(input, other)
+    x, y = like_result(input, other)
     kernel("logaddexp_cpu", x, "fc")
-    return jnp.logaddexp(x, y)
+    return _logaddexp(x, y)
 
 
 @op()
 def logaddexp2(input, other, /):
-    x, y = promote(input, other)
+    x, y = like_result(input, other)
     kernel("logaddexp2_cpu", x, "f")
-    return jnp.logaddexp2(x, y)
+    return _logaddexp2(x, y)
 
 
 @op(inplace=True, aliases="special.xlogy", numbers="01")

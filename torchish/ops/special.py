@@ -5,10 +5,11 @@ import math
 import jax
 import jax.numpy as jnp
 import jax.scipy.special as js
+import numpy as np
 from jax import lax
 
 from torchish.ops.pointwise import magnitude, unary
-from torchish.ops.promote import cast, dtype_of, promote_float
+from torchish.ops.promote import promote_float
 from torchish.ops.table import op
 
 
@@ -28,8 +29,6 @@ unary("special_ndtr", lambda x: 0.5 * lax.erfc(-x * math.sqrt(0.5)), names="spec
 unary("special_ndtri", js.ndtri, names="special", inplace=False)
 unary("special_log_ndtr", js.log_ndtr, names="special", inplace=False)
 unary("special_entr", js.entr, names="special", inplace=False)
-unary("special_bessel_j0", lambda x: jnp.where(x == 0, 1, js.bessel_jn(x, v=0)[0]), names="special", inplace=False, differentiable=False)
-unary("special_bessel_j1", lambda x: jnp.where(x == 0, 0, js.bessel_jn(x, v=1)[1]), names="special", inplace=False, differentiable=False)
 
 
 _i0, _i1 = jax.custom_jvp(js.i0), jax.custom_jvp(js.i1)
@@ -63,22 +62,29 @@ def _factorial_sign(n):
     return float((-1) ** (n + 1) * math.factorial(n))
 
 
+def _cot_derivative(n):
+    """Coefficients, highest first, of the n-th derivative of cot(pi x) as a polynomial in cot(pi x)."""
+    p = np.poly1d([1, 0])
+    for _ in range(n):
+        p = p.deriv() * np.poly1d([-math.pi, 0, -math.pi])
+    return p.coeffs
+
+
 def _polygamma_value(n, x):
-    # negative arguments by recurrence are left to zeta's own domain, as PyTorch for n >= 2
-    y = _factorial_sign(n) * js.zeta(jnp.asarray(n + 1, x.dtype), x)
-    if n == 1:
-        # reflection keeps trigamma right at negative arguments
-        safe = jnp.where(x < 0.5, 1 - x, x)
-        mirrored = (math.pi / jnp.sin(math.pi * x)) ** 2 - js.zeta(jnp.asarray(2, x.dtype), safe)
-        y = jnp.where(x < 0.5, mirrored, js.zeta(jnp.asarray(2, x.dtype), safe))
-    return y
+    # zeta's own domain is x > 0: the reflection formula gives the rest
+    left = x < 0.5
+    y = _factorial_sign(n) * js.zeta(jnp.asarray(n + 1, x.dtype), jnp.where(left, 1 - x, x))
+    angle = math.pi * x
+    mirrored = (-1) ** n * y - math.pi * jnp.polyval(jnp.asarray(_cot_derivative(n), x.dtype), jnp.cos(angle) / jnp.sin(angle))
+    pole = (x <= 0) & (x == jnp.floor(x)) & ((x == 0) | (n > 1))
+    return jnp.where(x == jnp.inf, 0, jnp.where(pole, math.copysign(math.inf, _factorial_sign(n)), jnp.where(left, mirrored, y)))
 
 
 _polygamma_positive = jax.custom_jvp(_polygamma_value, nondiff_argnums=(0,))
 _polygamma_positive.defjvp(lambda n, p, t: (_polygamma_positive(n, p[0]), t[0] * _polygamma_positive(n + 1, p[0])))
 
 
-@op(order="n, input", inplace=True, aliases="special.polygamma")
+@op(order="n, input", names="torch special", name="polygamma")
 def polygamma(input, /, n):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
@@ -114,7 +120,8 @@ def special_xlog1py(input, other, /):
 
 @op(names="special")
 def special_zeta(input, other, /):
-    return js.zeta(*jnp.broadcast_arrays(*promote_float(input, other)))
+    s, q = jnp.broadcast_arrays(*promote_float(input, other))
+    return jnp.where((s > 1) & (q <= 0) & (q == jnp.floor(q)), jnp.inf, js.zeta(s, q))
 
 
 @op(names="special", aliases="torch.igamma method.igamma", differentiable=True)
@@ -142,42 +149,3 @@ def _erfcx(x):
 _erfcx.defjvp(lambda p, t: (_erfcx(*p), t[0] * (2 * p[0] * _erfcx(*p) - 2 / math.sqrt(math.pi))))
 
 unary("special_erfcx", _erfcx, names="special", inplace=False)
-
-
-# ---- orthogonal polynomials by their three-term recurrences (n static)
-
-def _polynomial(name, first, step, shift=None):
-    """p0 = 1, p1 = first(x), p_{k+1} = step(k, x, p_k, p_{k-1})."""
-    def row(input, /, n):
-        (x,) = promote_float(input)
-        x = shift(x) if shift else x
-        if n < 0:
-            return jnp.zeros_like(x)
-        a, b = jnp.ones_like(x), first(x)
-        for k in range(1, n + 1):
-            a, b = b, step(k, x, b, a)
-        return a
-    op(row, name=name, names="special", differentiable=False)
-
-
-def _chebyshev(k, x, p, q):
-    return 2 * x * p - q
-
-
-def _shifted(x):
-    return 2 * x - 1
-
-
-for _kind, _first in (("t", lambda x: x), ("u", lambda x: 2 * x), ("v", lambda x: 2 * x - 1), ("w", lambda x: 2 * x + 1)):
-    _polynomial(f"special_chebyshev_polynomial_{_kind}", _first, _chebyshev)
-    _polynomial(f"special_shifted_chebyshev_polynomial_{_kind}", _first, _chebyshev, _shifted)
-_polynomial("special_hermite_polynomial_h", lambda x: 2 * x, lambda k, x, p, q: 2 * x * p - 2 * k * q)
-_polynomial("special_hermite_polynomial_he", lambda x: x, lambda k, x, p, q: x * p - k * q)
-_polynomial("special_legendre_polynomial_p", lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1))
-_polynomial("special_laguerre_polynomial_l", lambda x: 1 - x, lambda k, x, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1))
-
-
-@op(names="special", name="special_spherical_bessel_j0", differentiable=False)
-def special_spherical_bessel_j0(x, /):
-    (x,) = promote_float(x)
-    return jnp.where(x == 0, cast(1, dtype_of(x)), jnp.sin(x) / jnp.where(x == 0, 1, x))

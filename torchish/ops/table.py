@@ -21,13 +21,15 @@ class Op:
                constant (relu), None = by dependence
     view       the result aliases operand 0
     node       class name of the backward node without the trailing number, e.g. "MulBackward0"
+    keeps      an expensive computation: the backward uses what the forward computed on the way
     differentiable  False: the result never requires grad
+    underivable     the result requires grad, but PyTorch has no derivative: its name, for the error of the backward
     varying    positions of number operands that change at every call (never constants in an executable)
     """
 
     __slots__ = ("name", "fn", "names", "aliases", "inplace", "result", "saves", "view", "node", "differentiable",
                  "operands", "starred", "attrs", "defaults", "doc", "cache", "required", "multi", "base", "out",
-                 "extra", "connects", "nondiff", "inplace_op", "nodes", "varying")
+                 "extra", "connects", "nondiff", "inplace_op", "nodes", "varying", "keeps", "underivable")
 
     def __init__(self, name, fn, **facts):
         self.name, self.fn = name, fn
@@ -45,6 +47,7 @@ class Op:
         self.connects = facts.pop("connects", None)
         self.nondiff, self.inplace_op, self.nodes = (), None, None
         self.varying = facts.pop("varying", ())
+        self.keeps, self.underivable = facts.pop("keeps", False), facts.pop("underivable", None)
         self.extra = facts
         self.cache = {}
         self._read_signature()
@@ -71,6 +74,15 @@ class Op:
 
     def __repr__(self):
         return f"<op {self.name}>"
+
+
+class Derived:
+    """The facts of an op that is derived from a row, as a rule."""
+
+    view = underivable = False
+    differentiable = True
+    saves = result = connects = nodes = keeps = None
+    varying = attrs = nondiff = ()
 
 
 def _camel(name):

@@ -11,17 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchish.ops.promote import wrap_dim
-from torchish.ops.table import TABLE, op
+from torchish.ops.table import TABLE, Derived, op
 
 
 def view_op(geometry, put=None, node=None, **facts):
     return op(view=True, names="", geometry=geometry, put=put, node=node, **facts)
 
 
-class PutOp:
+class PutOp(Derived):
     """The write through one view op: operands (base, new, *numbers); elements are replaced, never added."""
-
-    view, saves, result, connects, nondiff, differentiable = False, None, None, None, (), True
 
     def __init__(self, row):
         self.row, self.name, self.node, self.attrs = row, row.name + ".put", "CopySlices", row.attrs

@@ -11,7 +11,7 @@ class Composite:
     """
 
     view = False
-    saves = result = connects = None
+    saves = result = connects = keeps = underivable = None
     differentiable = True
     nondiff, attrs, nodes = (), (), None
 

@@ -1,0 +1,5 @@
+"""torch.signal."""
+
+from torchish.signal import windows
+
+__all__ = ["windows"]
