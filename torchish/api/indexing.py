@@ -7,7 +7,7 @@ import numpy as np
 from torchish.api import bounds
 from torchish.api.creation import tensor
 from torchish.api.viewing import ROW
-from torchish.autograd.dispatch import apply, inplace, view
+from torchish.autograd.dispatch import apply, inplace, view, write_out
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 
@@ -59,6 +59,7 @@ def resolve(t, index):
     if sum(1 for i in items if i is Ellipsis) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     items = [_as_index(i) if isinstance(i, (list, tuple)) else i for i in items]
+    items = [bool(i.item()) if isinstance(i, Tensor) and not i.ndim and i.dtype in (dtypes.bool, dtypes.uint8) else i for i in items]
     used = _used_dims(items)
     if t.ndim == 0 and used and not any(isinstance(i, Tensor) for i in items):
         raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
@@ -125,8 +126,6 @@ def _advanced(x, dim, i, advanced):
             if i._aval.shape[k] != x._aval.shape[dim + k]:
                 raise IndexError(f"The shape of the mask {list(i._aval.shape)} at index {k} does not match the shape of the indexed "
                                  f"tensor {list(x._aval.shape)} at index {dim + k}")
-        if i.ndim == 0:
-            raise NotImplementedError("torchish does not index with a 0-dim boolean tensor; use masked_select or a bool")
         for k, where in enumerate(np.nonzero(i._numpy())):
             advanced.append((dim + k, tensor(where)))
         return dim + i.ndim
@@ -230,14 +229,14 @@ def masked_select(input, mask, *, out=None):
     if mask.dtype is not dtypes.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     a, m = broadcast_tensors(input, mask)
-    return getitem(a, m)
+    made = getitem(a, m)
+    return made if out is None else write_out("masked_select", made, out)
 
 
 def nonzero(input, *, out=None, as_tuple=False):
     """Indices of the nonzero elements: (n, dim), or one index tensor a dimension."""
-    found = np.nonzero(input._numpy())
+    found = np.nonzero(np.atleast_1d(input._numpy()))
     if as_tuple:
-        return tuple(tensor(np.asarray(f, "int64")) for f in (found if input.ndim else np.nonzero(input._numpy().reshape(1))))
-    if not input.ndim:
-        return tensor(np.zeros((int(bool(input.item())), 0), "int64"))
-    return tensor(np.stack(found, -1).astype("int64"))
+        return tuple(tensor(np.asarray(f, "int64")) for f in found)
+    made = tensor(np.stack(found, -1).astype("int64") if input.ndim else np.zeros((len(found[0]), 0), "int64"))
+    return made if out is None else write_out("nonzero", made, out)

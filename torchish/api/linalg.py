@@ -296,7 +296,7 @@ def _looking(fn):
 svd = _looking(bind.torch["svd"])
 
 
-# ---- views and products
+# ---- views, products, statistics
 
 def addbmm_(self, batch1, batch2, *, beta=1, alpha=1):
     """addbmm in place; as in PyTorch a tensor that has to be broadcast grows."""
@@ -313,9 +313,20 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return viewing.diagonal(A, offset, dim1, dim2)
 
 
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """The covariance matrix of the rows; negative weights are refused, so weights are looked at."""
+    result = _cov(input, correction=correction, fweights=fweights, aweights=aweights)
+    for name, w in (("fweights", fweights), ("aweights", aweights)):
+        if w is not None and not w._aval.traced and (w._numpy() < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+    return result
+
+
+_cov = bind.torch["cov"]
+
 LINALG = {f.__name__: f for f in (
     inv_ex, inv, solve_ex, solve, tensorinv, tensorsolve, cholesky_ex, lu_factor_ex, lu_factor, ldl_factor_ex, ldl_factor, lstsq, diagonal)}
 LINALG |= {"cholesky": linalg_cholesky, "lu": linalg_lu} | {name: _looking(bind.linalg[name]) for name in ("svd", "svdvals")}
-TORCH = {f.__name__: f for f in (inverse, cholesky, lu, lu_unpack, lu_solve, svd)}
-METHODS = {f.__name__: f for f in (inverse, cholesky, lu_solve, svd, addbmm_)} | {"lu": lu_method}
+TORCH = {f.__name__: f for f in (inverse, cholesky, lu, lu_unpack, lu_solve, svd, cov)}
+METHODS = {f.__name__: f for f in (inverse, cholesky, lu_solve, svd, addbmm_, cov)} | {"lu": lu_method}
 bind.linalg.update(LINALG, LinAlgError=LinAlgError, common_notes=common_notes)

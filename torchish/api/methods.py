@@ -5,7 +5,7 @@ import copy as _copy
 import numpy as np
 
 from torchish import program
-from torchish.api import bind, bounds, creation, indexing, linalg, lowrank, overloads, random, viewing
+from torchish.api import bind, bounds, copies, creation, indexing, linalg, lowrank, overloads, random, viewing
 from torchish.api.bind import PLAIN, operand
 from torchish.autograd import batching
 from torchish.autograd.batching import like
@@ -15,7 +15,8 @@ from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 from torchish.tensor.printing import format_tensor
 
-for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **linalg.METHODS, **lowrank.METHODS, **random.METHODS}.items():
+for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **copies.METHODS, **linalg.METHODS,
+                   **lowrank.METHODS, **random.METHODS}.items():
     if _name == "is_floating_point" or hasattr(Tensor, _name) and _name in ("item", "tolist"):
         continue
     setattr(Tensor, _name, _fn)

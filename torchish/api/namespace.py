@@ -6,7 +6,7 @@ import threading
 import warnings
 
 from torchish import program
-from torchish.api import bind, creation, indexing, linalg, lowrank, overloads, random, sparse, viewing
+from torchish.api import bind, copies, creation, indexing, linalg, lowrank, overloads, random, sparse, viewing
 from torchish.api.typeinfo import finfo, iinfo
 from torchish.autograd import gradients
 from torchish.ops import dtypes
@@ -143,6 +143,7 @@ def _legacy(d):
 NAMESPACE = dict(bind.torch)
 NAMESPACE.update(viewing.TORCH)
 NAMESPACE.update(overloads.TORCH)
+NAMESPACE.update(copies.TORCH)
 NAMESPACE.update(random.TORCH)
 NAMESPACE.update(linalg.TORCH)
 NAMESPACE.update(lowrank.TORCH)

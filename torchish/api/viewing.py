@@ -146,11 +146,15 @@ def mT(self):
 
 def movedim(input, source, destination):
     n = input.ndim
+    given = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
+    if len(given[0]) != len(given[1]):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({given[0]} dims) should contain the same number of "
+                           f"dims as destination ({given[1]} dims)")
     src = [wrap_dim(d, n) for d in ((source,) if isinstance(source, int) else source)]
     dst = [wrap_dim(d, n) for d in ((destination,) if isinstance(destination, int) else destination)]
-    if len(src) != len(dst):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({src} dims) should contain the same number of "
-                           f"dims as destination ({dst} dims)")
+    for name, dims, given in ("source", src, source), ("destination", dst, destination):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     rest = iter(d for d in range(n) if d not in src)
     place = dict(zip(dst, src))
     return permute(input, tuple(place[i] if i in place else next(rest) for i in range(n)))
@@ -164,7 +168,7 @@ def squeeze(input, dim=None, *, axis=None):
     if isinstance(dim, int):
         d = wrap_dim(dim, len(s))
         return view(ROW["squeeze_dims"], input, (), ((d,) if s and s[d] == 1 else (),))
-    dims = tuple(d for d in (wrap_dim(d, len(s)) for d in dim) if s[d] == 1)
+    dims = tuple(d for d in (wrap_dim(d, len(s)) for d in dim) if s and s[d] == 1)
     return view(ROW["squeeze_many"], input, (), (dims,))
 
 
@@ -214,6 +218,10 @@ def broadcast_tensors(*tensors):
 
 
 def narrow(input, dim, start, length):
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.category != 1):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     d = wrap_dim(dim, input.ndim)
     n = input._aval.shape[d]
     start = int(start)
@@ -250,10 +258,15 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 def unfold(self, dimension, size, step):
     d = wrap_dim(dimension, self.ndim)
     n = self._aval.shape[d] if self.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if size > n:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
+    if not self.ndim:
+        self = view(ROW["unsqueeze"], self, (), (0,))
+        return self if size else narrow(self, 0, 0, 0)
     return view(ROW["unfold_view"], self, (), (d, size, step))
 
 
@@ -342,8 +355,19 @@ def chunk(input, chunks, dim=0):
 
 
 def tensor_split(input, indices_or_sections, dim=0):
+    if not input.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = wrap_dim(dim, input.ndim)
     n = input._aval.shape[d]
+    if isinstance(indices_or_sections, Tensor):
+        marks = indices_or_sections
+        if marks.ndim > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
+                               f"got a tensor with {marks.ndim} dims")
+        if str(marks.dtype) != "torch.int64":
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                               f"{marks.dtype.legacy}")
+        indices_or_sections = marks.tolist()
     if isinstance(indices_or_sections, int):
         k = indices_or_sections
         if k <= 0:
@@ -364,7 +388,7 @@ def tensor_split(input, indices_or_sections, dim=0):
 def unbind(input, dim=0):
     n = input.ndim
     if not n:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, n)
     out = [view(ROW["select"], input, (i,), (d,), creation="multi", source="Unbind", number=i)
            for i in range(input._aval.shape[d])]
@@ -372,16 +396,27 @@ def unbind(input, dim=0):
     return tuple(out)
 
 
-def hsplit(input, indices_or_sections):
-    return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+def _splitter(name, least):
+    def splits(input, indices_or_sections=None, *, indices=None, sections=None):
+        given = next((x for x in (indices_or_sections, indices, sections) if x is not None), None)
+        if input.ndim < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a "
+                               f"tensor with {input.ndim} dimensions!")
+        if not isinstance(given, (int, list, tuple)):
+            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {type(given).__name__}), but expected "
+                            "one of:\n * (Tensor input, int sections)\n * (Tensor input, tuple of ints indices)\n")
+        dim = {"hsplit": 0 if input.ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
+        if isinstance(given, int):
+            n = input._aval.shape[dim]
+            if given <= 0 or n % given:
+                raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
+                                   f"divisible by the split_size {given}!")
+        return tensor_split(input, given, dim)
+    splits.__name__ = splits.__qualname__ = name
+    return splits
 
 
-def vsplit(input, indices_or_sections):
-    return tensor_split(input, indices_or_sections, 0)
-
-
-def dsplit(input, indices_or_sections):
-    return tensor_split(input, indices_or_sections, 2)
+hsplit, vsplit, dsplit = _splitter("hsplit", 1), _splitter("vsplit", 2), _splitter("dsplit", 3)
 
 
 def atleast(n):

@@ -75,9 +75,9 @@ def keeping(op, args, values, attrs, wrt):
     pull.residuals = keep.outs[n:]
     outs = tuple([Tensor._of(v) for v in out[:n]])
     node = node_of(op, sig, wrt, args, outs, pull)
-    for v in out[n:]:
-        t = Tensor._of(v)
-        node.saved.append((t, t._storage, 0))
+    kept = [Tensor._of(v) for v in out[n:]]
+    place = len(pull.passed)        # before what is only watched
+    node.saved[place:place] = [(t, t._storage, 0) for t in kept]
     for k in sig.floats:
         outs[k]._fn, outs[k]._nr = node, k
     return outs[0] if sig.single else outs

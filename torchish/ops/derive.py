@@ -3,12 +3,14 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 
 from torchish.ops import dtypes
 from torchish.ops.promote import cast
 from torchish.ops.table import Derived
 from torchish.ops.views import put_of
 from torchish.program import Aval
+from torchish.program.disk import digest
 
 
 class InplaceOp(Derived):
@@ -237,14 +239,22 @@ class Keep(Derived):
     def __init__(self, sig, wrt):
         self.sig, self.wrt = sig, wrt
         self.name, self.node = sig.op.name + ".keep", sig.op.node
-        self.digest = sig.digest and f"keep {sig.digest} {wrt}"
+        specs = [_spec(a) for a in sig.operands]
+        self.given = [i for i, s in enumerate(specs) if s is not None]
+        # traced once: another trace might hand the residuals out in another order
+        with jax.enable_x64(True):
+            self.traced = jax.make_jaxpr(lambda *xs: self._trace(_spread(len(specs), self.given, xs)))(*[specs[i] for i in self.given])
+        self.digest = sig.digest and digest("keep", sig.digest, wrt, str(self.traced))
 
-    def call(self, args, attrs):
+    def _trace(self, args):
         sig = self.sig
         floats, pull, others = jax.vjp(_primal(sig, self.wrt, args), *[args[i] for i in self.wrt], has_aux=True)
         leaves, self.tree = jax.tree.flatten(pull)
         floats, others = iter(floats), iter(others)
         return (*[next(floats if i in sig.floats else others) for i in range(len(sig.outs))], *leaves)
+
+    def call(self, args, attrs):
+        return tuple(jaxpr_as_fun(self.traced)(*[args[i] for i in self.given]))
 
 
 class KeptPull(Pull):

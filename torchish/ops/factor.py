@@ -77,7 +77,7 @@ def _lu(name, a, pivot):
     return lax.linalg.lu(a)
 
 
-@op(name="linalg_lu_factor_ex", names="", multi="LU pivots info", saves="r")
+@op(name="linalg_lu_factor_ex", names="", multi="LU pivots info", saves="r", keeps=True)
 def linalg_lu_factor_ex(A, /, pivot=True):
     lu, pivots, _ = _lu("torch.lu_factor", A, pivot)
     return lu, pivots.astype("int32") + 1, _zero_pivot(lu)
@@ -93,7 +93,7 @@ def _upper(lu):
     return jnp.triu(lu[..., :min(lu.shape[-2:]), :])
 
 
-@op(name="linalg_lu", names="", multi="order L U", saves="r")
+@op(name="linalg_lu", names="", multi="order L U", saves="r", keeps=True)
 def linalg_lu(A, /, pivot=True):
     """The factors; instead of P the order of the rows, which no gradient reaches."""
     lu, _, order = _lu("linalg.lu", A, pivot)
@@ -164,21 +164,21 @@ def _solvable(name, a, b, left):
 
 # ---- determinants, inverses, solutions
 
-@op(name="linalg_det", names="linalg", aliases="torch.det method.det", saves="0r")
+@op(name="linalg_det", names="linalg", aliases="torch.det method.det", saves="0r", keeps=True)
 def linalg_det(A, /):
     square("linalg.det", A)
     floating("linalg.det", A, "lu_cpu")
     return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
 
 
-@op(name="linalg_slogdet", names="linalg", aliases="torch.slogdet method.slogdet", multi="sign logabsdet", saves="0r")
+@op(name="linalg_slogdet", names="linalg", aliases="torch.slogdet method.slogdet", multi="sign logabsdet", saves="0r", keeps=True)
 def linalg_slogdet(A, /):
     square("linalg.slogdet", A)
     floating("linalg.slogdet", A)
     return tuple(jnp.linalg.slogdet(A))
 
 
-@op(node="WhereBackward0")
+@op(node="WhereBackward0", keeps=True)
 def logdet(input, /):
     square("logdet", input)
     floating("logdet", input)
@@ -210,7 +210,7 @@ def linalg_inv_ex(A, /):
     return _inverse(lu, order, A), _zero_pivot(lu)
 
 
-@op(name="linalg_solve_ex", names="", multi="result info", saves="0r")
+@op(name="linalg_solve_ex", names="", multi="result info", saves="0r", keeps=True)
 def linalg_solve_ex(A, B, /, left=True):
     square("linalg.solve", A)
     floating("linalg.solve", A, "lu_cpu")
@@ -278,12 +278,12 @@ def _bad_minor(a, low):
     return lax.cond(jnp.any(jnp.isnan(low)), eliminate, lambda a: none, a)
 
 
-@op(name="linalg_cholesky_ex", names="", multi="L info", saves="0r")
+@op(name="linalg_cholesky_ex", names="", multi="L info", saves="0r", keeps=True)
 def linalg_cholesky_ex(A, /, upper=False):
     return _cholesky("linalg.cholesky", A, upper)
 
 
-@op(name="cholesky_ex", names="", multi="L info", saves="0r", node="CholeskyBackward0")
+@op(name="cholesky_ex", names="", multi="L info", saves="0r", node="CholeskyBackward0", keeps=True)
 def cholesky_ex(A, /, upper=False):
     return _cholesky("cholesky", A, upper)
 
@@ -323,7 +323,7 @@ def cholesky_inverse(input, /, upper=False):
 
 # ---- QR and products of reflections
 
-@op(names="linalg", multi="Q R", saves="r")
+@op(names="linalg", multi="Q R", saves="r", keeps=True)
 def linalg_qr(A, /, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
@@ -413,7 +413,7 @@ def _ormqr_shapes(a, tau, other, left):
 
 # ---- least squares
 
-@op(name="linalg_lstsq", names="", multi="solution residuals", saves="0r")
+@op(name="linalg_lstsq", names="", multi="solution residuals", saves="0r", keeps=True)
 def linalg_lstsq(A, B, /, rcond, driver):
     """The shortest solution; by QR for the driver that takes the rank for granted."""
     vector = A.ndim - 1 == B.ndim

@@ -198,8 +198,13 @@ def scatter(input, index, src, /, dim, *, reduce=None):
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     # PyTorch's gradient gathers for every source element, also where indices repeat
-    y = at.add(v) if reduce == "add" else at.multiply(v) if reduce else at.set(v, unique_indices=True)
+    y = _added(at, v) if reduce == "add" else (at.min(v) if x.dtype == bool else at.multiply(v)) if reduce else at.set(v, unique_indices=True)
     return y.reshape(input.shape)
+
+
+def _added(at, v):
+    """The sum at some places; of booleans it is `or`, as in PyTorch."""
+    return at.max(v) if v.dtype == bool else at.add(v)
 
 
 @op(inplace=True, order="input, dim, index, src", saves="1")
@@ -208,7 +213,7 @@ def scatter_add(input, index, src, /, dim):
     x, i, d = _spread(input, index, dim)
     if not i.size:
         return input
-    return x.at[_grid(i, d)].add(_source("scatter", input, src, i)).reshape(input.shape)
+    return _added(x.at[_grid(i, d)], _source("scatter", input, src, i)).reshape(input.shape)
 
 
 _START = {"sum": 0, "mean": 0, "prod": 1, "amax": "-inf", "amin": "inf"}
@@ -301,7 +306,7 @@ def index_add(input, index, source, alpha=1, /, dim=None):
     v = _row_source("index_add", input, source, index, d)
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         v = v * cast(alpha, dtype_of(input))
-    return x.at[_rows(d, i)].add(v).reshape(input.shape)
+    return _added(x.at[_rows(d, i)], v).reshape(input.shape)
 
 
 @op(inplace=True, order="input, dim, index, source", saves="1")
@@ -364,7 +369,7 @@ def put(input, index, source, /, accumulate=False):
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = "
                            f"{dtype_of(input).legacy} and source.dtype = {dtype_of(source).legacy}")
     at, v = flat.at[i], source.reshape(-1)
-    return (at.add(v) if accumulate else at.set(v, unique_indices=True)).reshape(input.shape)
+    return (_added(at, v) if accumulate else at.set(v, unique_indices=True)).reshape(input.shape)
 
 
 def _written(input, src, *index):

@@ -335,12 +335,12 @@ def _median_dim(input, dim, keepdim, skip_nan):
     return pick(input, _lower_median_index(x, d, skip_nan), dim, keepdim)
 
 
-@op(name="median_all", names="", node="MedianBackward0", saves="0r")
+@op(name="median_all", names="", node="MedianBackward0", saves="0r", keeps=True)
 def median_all(input, /):
     return _median_all(input, False)
 
 
-@op(name="nanmedian_all", names="", node="NanmedianBackward0", saves="0r")
+@op(name="nanmedian_all", names="", node="NanmedianBackward0", saves="0r", keeps=True)
 def nanmedian_all(input, /):
     return _median_all(input, True)
 
@@ -398,12 +398,12 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
     return y if q.ndim else y[0]
 
 
-@op(numbers="1", node="SqueezeBackward4")
+@op(numbers="1", node="SqueezeBackward4", keeps=True)
 def quantile(input, q, /, dim=None, keepdim=False, *, interpolation="linear"):
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@op(numbers="1", node="SqueezeBackward4")
+@op(numbers="1", node="SqueezeBackward4", keeps=True)
 def nanquantile(input, q, /, dim=None, keepdim=False, *, interpolation="linear"):
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
@@ -568,10 +568,14 @@ def cov(input, fweights=None, aweights=None, /, *, correction=1):
     return _cov(input, correction, fweights, aweights)
 
 
-def _cov(input, correction, fweights=None, aweights=None):
+def _cov(input, correction, fweights=None, aweights=None, name="cov"):
     if input.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} "
+        raise RuntimeError(f"{name}(): expected input to have two or fewer dimensions but got an input with {input.ndim} "
                            "dimensions")
+    if dtype_of(input).category == 0:
+        raise RuntimeError(f"{name}(): bool dtype is not supported for input")
+    _weights("fweights", fweights, "integral", 1, input)
+    _weights("aweights", aweights, "floating point", 2, input)
     x = default_float(input)
     x = x.reshape(1, -1) if x.ndim < 2 else x
     w = aweights if fweights is None else fweights if aweights is None else fweights * aweights
@@ -583,9 +587,21 @@ def _cov(input, correction, fweights=None, aweights=None):
     return jnp.squeeze(c)
 
 
+def _weights(name, w, kind, category, input):
+    if w is None:
+        return
+    if w.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
+    if dtype_of(w).category != category:
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {dtype_of(w).legacy} dtype")
+    n = input.shape[-1] if input.ndim else 1
+    if w.size != n:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.size} != {n}")
+
+
 @op(node="ClampBackward1")
 def corrcoef(input, /):
-    c = _cov(input, 1)
+    c = _cov(input, 1, name="corrcoef")
     if c.ndim == 0:
         return c / c
     d = jnp.sqrt(jnp.diagonal(c).real)

@@ -21,13 +21,13 @@ def _svd(a, full, vectors=True):
     return jnp.linalg.svd(a, full_matrices=full, compute_uv=vectors)
 
 
-@op(names="linalg", multi="U S Vh", saves="r")
+@op(names="linalg", multi="U S Vh", saves="r", keeps=True)
 def linalg_svd(A, /, full_matrices=True, *, driver=None):
     _no_driver(driver)
     return tuple(_svd(A, full_matrices))
 
 
-@op(multi="U S V", node="LinalgSvdBackward0", saves="r")
+@op(multi="U S V", node="LinalgSvdBackward0", saves="r", keeps=True)
 def svd(input, /, some=True, compute_uv=True):
     if input.ndim < 2:
         raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
@@ -39,7 +39,7 @@ def svd(input, /, some=True, compute_uv=True):
     return u, s, adjoint(vh)
 
 
-@op(names="linalg", node="LinalgSvdBackward0")
+@op(names="linalg", node="LinalgSvdBackward0", keeps=True)
 def linalg_svdvals(A, /, *, driver=None):
     _no_driver(driver)
     return _svd(A, False, False)
@@ -59,12 +59,12 @@ def eigh(name, a, uplo):
     return values, vectors
 
 
-@op(names="linalg", multi="eigenvalues eigenvectors", saves="r")
+@op(names="linalg", multi="eigenvalues eigenvectors", saves="r", keeps=True)
 def linalg_eigh(A, /, UPLO="L"):
     return eigh("linalg.eigh", A, UPLO)
 
 
-@op(names="linalg", node="LinalgEighBackward0")
+@op(names="linalg", node="LinalgEighBackward0", keeps=True)
 def linalg_eigvalsh(A, /, UPLO="L"):
     return eigh("linalg.eigvalsh", A, UPLO)[0]
 
@@ -80,19 +80,19 @@ def _eig(name, a, vectors):
     return tuple(lax.linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=vectors, enable_eigvec_derivs=True))
 
 
-@op(names="linalg", multi="eigenvalues eigenvectors", saves="r")
+@op(names="linalg", multi="eigenvalues eigenvectors", saves="r", keeps=True)
 def linalg_eig(A, /):
     return _eig("linalg.eig", A, True)
 
 
-@op(names="linalg", node="LinalgEigBackward0")
+@op(names="linalg", node="LinalgEigBackward0", keeps=True)
 def linalg_eigvals(A, /):
     return _eig("linalg.eigvals", A, False)[0]
 
 
 # ---- functions of matrices
 
-@op(names="linalg")
+@op(names="linalg", keeps=True)
 def linalg_pinv(A, /, *, atol=None, rtol=None, hermitian=False):
     d = dtype_of(A)
     if A.ndim < 2 or d.category < 2 or d.itemsize == 2:
@@ -135,7 +135,7 @@ _SERIES = {8: 1.0902, 4: 3.0101}
 _SQUARINGS = 16
 
 
-@op(names="linalg", aliases="torch.matrix_exp method.matrix_exp")
+@op(names="linalg", aliases="torch.matrix_exp method.matrix_exp", keeps=True)
 def linalg_matrix_exp(A, /):
     square("linalg.matrix_exp", A)
     d = dtype_of(A)
@@ -198,7 +198,7 @@ def _matrix_norm(x, ord, dims, keepdim):
     return y if keepdim else jnp.squeeze(y, (row, col))
 
 
-@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0")
+@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=True)
 def linalg_matrix_norm(A, /, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     x = norm_operand("linalg.matrix_norm", A, dtype)
     if x.ndim < 2:
@@ -206,7 +206,7 @@ def linalg_matrix_norm(A, /, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     return _matrix_norm(x, ord, tuple(wrap_dim(d, x.ndim) for d in dim), keepdim)
 
 
-@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0")
+@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=True)
 def linalg_norm(A, /, ord=None, dim=None, keepdim=False, *, dtype=None):
     x = norm_operand("linalg.vector_norm" if ord is None else "linalg.norm", A, dtype)
     dims = (dim,) if isinstance(dim, int) else dim
@@ -219,7 +219,7 @@ def linalg_norm(A, /, ord=None, dim=None, keepdim=False, *, dtype=None):
     return vector_norm(x, 2 if ord is None else ord, wrap_dims(dims, x.ndim), keepdim)
 
 
-@op(names="linalg")
+@op(names="linalg", keeps=True)
 def linalg_cond(A, /, p=None):
     if p in (None, 2, -2):
         s = jnp.linalg.svd(A, compute_uv=False)
