@@ -17,6 +17,10 @@ from torchish.autograd import (enable_grad, inference_mode, is_anomaly_check_nan
                                is_inference_mode_enabled, no_grad, set_grad_enabled)
 from torchish.serialization import load, save
 from torchish import _C, nn
+from torchish.nn.native import TORCH as _LAYERS
+
+globals().update({name: fn for name, fn in _LAYERS.items() if name not in globals()})
+
 from torchish import optim, utils
 from torchish import amp, backends, cuda, jit, version
 from torchish.amp import autocast

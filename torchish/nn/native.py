@@ -1,0 +1,245 @@
+"""What `torch` itself offers of the layers' functions: the same computations with the positional signatures of the C++ side."""
+
+import math
+
+import torchish as torch
+from torchish.autograd.dispatch import apply
+from torchish.nn import functional as F
+from torchish.ops import TABLE
+
+REDUCTION = {0: "none", 1: "mean", 2: "sum"}
+INTERPOLATION = {0: "bilinear", 1: "nearest", 2: "bicubic"}
+PADDING = {0: "zeros", 1: "border", 2: "reflection"}
+
+
+# --- random masks ------------------------------------------------------------------------------------------------------
+
+def _dropout(name, fn, inplace):
+    def drop(input, p, train):
+        return fn(input, p, train, inplace)
+    drop.__name__ = drop.__qualname__ = name
+    drop.__doc__ = f"`{name}`, on a probability and whether it is training."
+    return drop
+
+
+def _feature_dropout(input, p, train, inplace=False):
+    """Whole channels (of the first two dimensions) are dropped."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not train or p == 0 or not input.numel():
+        return input
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    mask = input.new_empty(*input.shape[:2], *[1] * (input.dim() - 2)).bernoulli_(1 - p)
+    mask = mask.div_(1 - p) if p < 1 else mask
+    return input.mul_(mask) if inplace else input * mask
+
+
+DROPOUTS = {name + suffix: _dropout(name + suffix, fn, bool(suffix)) for suffix in ("", "_") for name, fn in {
+    "dropout": F.dropout, "alpha_dropout": F.alpha_dropout, "feature_alpha_dropout": F.feature_alpha_dropout,
+    "feature_dropout": _feature_dropout}.items()}
+
+
+def native_dropout(input, p, train):
+    """(dropout, the mask of what stays)."""
+    if train is False or p == 0:
+        return input.clone(), torch.ones_like(input, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(input), torch.zeros_like(input, dtype=torch.bool)
+    mask = torch.empty_like(input).bernoulli_(1 - p)
+    return input * mask * (1 / (1 - p)), mask.bool()
+
+
+# --- normalisation -----------------------------------------------------------------------------------------------------
+
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
+    """`nn.functional.batch_norm` in the order of its kernel."""
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True):
+    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+def _statistics(x, dims, eps):
+    mean = x.mean(dims, keepdim=True)
+    return mean, torch.rsqrt(x.var(dims, unbiased=False, keepdim=True) + eps)
+
+
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """(layer norm, mean, reciprocal standard deviation)."""
+    shape = tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+                           f"normalized_shape = {list(shape)}")
+    for name, t in ("weight", weight), ("bias", bias):
+        if t is not None and tuple(t.shape) != shape:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
+                               f"normalized_shape = {list(shape)}")
+    if tuple(input.shape[-len(shape):]) != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape "
+                           f"[*{''.join(f', {n}' for n in shape)}], but got input of size{list(input.shape)}")
+    mean, rstd = _statistics(input.detach(), tuple(range(-len(shape), 0)), eps)
+    return F.layer_norm(input, shape, weight, bias, eps), mean, rstd
+
+
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    """(group norm, mean, reciprocal standard deviation), the latter of shape (N, group)."""
+    mean, rstd = _statistics(input.reshape(N, group, -1), -1, eps)
+    y = apply(TABLE["group_norm"], (input, weight, bias), (group, eps))
+    return y, mean.reshape(N, group), rstd.reshape(N, group)
+
+
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out=None):
+    """(batch norm, mean, reciprocal standard deviation); the latter two empty in evaluation."""
+    y = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    made = (y, input.new_empty(0), input.new_empty(0))
+    if training:
+        dims = (0, *range(2, input.dim()))
+        mean, rstd = _statistics(input.detach(), dims, eps)
+        made = (y, mean.reshape(-1), rstd.reshape(-1))
+    if out is None:
+        return made
+    for place, t in zip(out, made):
+        place.resize_(t.shape).copy_(t) if place.shape != t.shape else place.copy_(t)
+    return tuple(out)
+
+
+def _native_batch_norm_legit(input, weight, bias, *rest, out=None):
+    """native_batch_norm, also without running statistics: (input, weight, bias, training, momentum, eps)."""
+    mean, var, (training, momentum, eps) = (None, None, rest) if len(rest) == 3 else (rest[0], rest[1], rest[2:])
+    return native_batch_norm(input, weight, bias, mean, var, training, momentum, eps, out=out)
+
+
+# --- losses ------------------------------------------------------------------------------------------------------------
+
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
+    """`nn.functional`'s, whose reduction is a number: 0 none, 1 mean, 2 sum (so in the losses below)."""
+    return F.binary_cross_entropy_with_logits(input, target, weight, pos_weight=pos_weight, reduction=REDUCTION[reduction])
+
+
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
+    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=REDUCTION[reduction])
+
+
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
+    return F.margin_ranking_loss(input1, input2, target, margin, reduction=REDUCTION[reduction])
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction=1):
+    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=REDUCTION[reduction])
+
+
+def kl_div(input, target, reduction=1, *, log_target=False):
+    return F.kl_div(input, target, reduction=REDUCTION[reduction], log_target=log_target)
+
+
+def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+    return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=REDUCTION[reduction])
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, REDUCTION[reduction], zero_infinity)
+
+
+# --- grids, pooling, convolution -----------------------------------------------------------------------------------------
+
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`nn.functional.grid_sample`, whose modes are numbers: bilinear, nearest, bicubic; zeros, border, reflection."""
+    return F.grid_sample(input, grid, INTERPOLATION[interpolation_mode], PADDING[padding_mode], align_corners)
+
+
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def affine_grid_generator(theta, size, align_corners):
+    return F.affine_grid(theta, size, align_corners)
+
+
+def adaptive_max_pool1d(input, output_size):
+    """(the maxima, their places)."""
+    return F.adaptive_max_pool1d(input, output_size, return_indices=True)
+
+
+def constant_pad_nd(input, pad, value=0):
+    return F.pad(input, tuple(pad), "constant", value)
+
+
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """Convolution in as many dimensions as `weight` has beyond two, or its transpose."""
+    n = weight.dim() - 2
+    if transposed:
+        fn = getattr(F, f"conv_transpose{n}d")
+        return fn(input, weight, bias, tuple(stride), tuple(padding), tuple(output_padding), groups, tuple(dilation))
+    return getattr(F, f"conv{n}d")(input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups)
+
+
+def conv_tbc(input, weight, bias, pad=0):
+    """1-D convolution of (time, batch, channels) with a kernel (width, channels in, channels out)."""
+    if input.dim() != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.dim() != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
+    return F.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
+def embedding_renorm_(input, indices, max_norm, norm_type):
+    """Scale the rows of `input` that are indexed down to `max_norm`, in place."""
+    rows = indices.unique()
+    norms = input[rows].norm(norm_type, dim=1, keepdim=True)
+    input[rows] = torch.where(norms > max_norm, input[rows] * (max_norm / (norms + 1e-7)), input[rows])
+    return input
+
+
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm over all dimensions but one, which is kept; dim=-1: over all."""
+    if dim == -1:
+        return v.norm(pow)
+    kept = [1] * v.dim()
+    kept[dim] = v.shape[dim]
+    return v.movedim(dim, 0).reshape(v.shape[dim], math.prod(v.shape) // v.shape[dim]).norm(pow, 1).reshape(kept)
+
+
+# --- cells ---------------------------------------------------------------------------------------------------------------
+
+def _gates(x, h, w_ih, w_hh, b_ih, b_hh):
+    return F.linear(x, w_ih, b_ih), F.linear(h, w_hh, b_hh)
+
+
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    return torch.tanh(sum(_gates(input, hx, w_ih, w_hh, b_ih, b_hh)))
+
+
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    return torch.relu(sum(_gates(input, hx, w_ih, w_hh, b_ih, b_hh)))
+
+
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """The next hidden state; gates in the order reset, update, new."""
+    x, h = (g.chunk(3, 1) for g in _gates(input, hx, w_ih, w_hh, b_ih, b_hh))
+    reset, update = torch.sigmoid(x[0] + h[0]), torch.sigmoid(x[1] + h[1])
+    new = torch.tanh(x[2] + reset * h[2])
+    return (hx - new) * update + new
+
+
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """(hidden, cell); gates in the order input, forget, cell, output."""
+    h, c = hx
+    i, f, g, o = sum(_gates(input, h, w_ih, w_hh, b_ih, b_hh)).chunk(4, 1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+TORCH = DROPOUTS | {f.__name__: f for f in (
+    native_dropout, batch_norm, instance_norm, native_layer_norm, native_group_norm, native_batch_norm, _native_batch_norm_legit,
+    binary_cross_entropy_with_logits, cosine_embedding_loss, margin_ranking_loss, triplet_margin_loss, kl_div, poisson_nll_loss,
+    ctc_loss, grid_sampler, grid_sampler_2d, grid_sampler_3d, affine_grid_generator, adaptive_max_pool1d, constant_pad_nd, convolution,
+    conv_tbc, embedding_renorm_, norm_except_dim, rnn_tanh_cell, rnn_relu_cell, gru_cell, lstm_cell)}
+TORCH |= {name: getattr(F, name) for name in ("celu_", "selu_", "rrelu", "rrelu_", "pairwise_distance")}
