@@ -1,5 +1,6 @@
 """Tensors from data and from sizes."""
 
+import math
 import numbers
 import warnings
 
@@ -132,6 +133,8 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     if end is None:
         start, end = 0, start
     attrs = (_number(start), _number(end), _number(step), dtype)
+    if not all(math.isfinite(v) for v in attrs[:2]):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if dtype is None:
         attrs = attrs[:3] + (dtypes.int64 if all(isinstance(v, int) for v in attrs[:3]) else dtypes.get_default(),)
     return _into(out, finish(Tensor._of(record(TABLE["arange"], (), attrs)), requires_grad, device))
@@ -153,6 +156,11 @@ def _spaced(name, with_base=False):
 
     def factory(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
                 requires_grad=False):
+        if isinstance(steps, float):
+            raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(start).__name__}, {type(end).__name__}, "
+                            f"float), but expected one of:\n * (Number start, Number end, int steps, *, Tensor out = None, torch.dtype dtype "
+                            "= None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, bool "
+                            "requires_grad = False)\n")
         attrs = (float(_number(start)) if not isinstance(_number(start), complex) else _number(start),
                  float(_number(end)) if not isinstance(_number(end), complex) else _number(end), int(_number(steps)))
         attrs += ((base,) if with_base else ()) + (_dtype(dtype),)

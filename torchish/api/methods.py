@@ -33,6 +33,9 @@ def _operator(row, extra=(), attrs=(), swap=False, check=None):
                 return NotImplemented
         elif other is None:
             return NotImplemented
+        if self.__class__ in PLAIN:     # called through the class
+            raise TypeError(f"descriptor '{method.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
+                            f"'{type(self).__name__}' object")
         if check is not None:
             check(other if swap else self, self if swap else other)
         return apply(row, (other, self, *extra) if swap else (self, other, *extra), attrs)
@@ -92,6 +95,8 @@ _ops = {
     "nonzero": indexing.nonzero,
 }
 for _name, _fn in _ops.items():
+    if _fn.__name__ == "method":
+        _fn.__name__ = _fn.__qualname__ = _name
     setattr(Tensor, _name, _fn)
 
 

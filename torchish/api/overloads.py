@@ -76,6 +76,11 @@ def pow(input, exponent, *, out=None):
     exponent = _args(exponent, "pow", 2)
     if not isinstance(input, Tensor):
         input = _args(input, "pow")
+        if not isinstance(exponent, Tensor):
+            raise TypeError(f"pow() received an invalid combination of arguments - got ({type(input).__name__}, "
+                            f"{type(exponent).__name__}), but expected one of:\n * (Tensor input, Tensor exponent, *, Tensor out = None)\n"
+                            " * (Number self, Tensor exponent, *, Tensor out = None)\n"
+                            " * (Tensor input, Number exponent, *, Tensor out = None)\n")
     row = ROWS["pow"] if not isinstance(exponent, Tensor) else ROWS["pow_tensor" if isinstance(input, Tensor) else "pow_of_number"]
     if not isinstance(exponent, Tensor) and isinstance(input, Tensor) and input.dtype.category == 1 and \
             isinstance(exponent, int) and exponent < 0:

@@ -141,6 +141,12 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn by the rows' weights."""
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.legacy}")
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
+    if not np.isfinite(input._numpy().astype("float64")).all():
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
     return _into(out, from_array(np.asarray(_stream(generator).multinomial(input._numpy(), num_samples, replacement), "int64")))
 
 

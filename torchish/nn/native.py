@@ -69,18 +69,9 @@ def _statistics(x, dims, eps):
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """(layer norm, mean, reciprocal standard deviation)."""
     shape = tuple(normalized_shape)
-    if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-                           f"normalized_shape = {list(shape)}")
-    for name, t in ("weight", weight), ("bias", bias):
-        if t is not None and tuple(t.shape) != shape:
-            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
-                               f"normalized_shape = {list(shape)}")
-    if tuple(input.shape[-len(shape):]) != shape:
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape "
-                           f"[*{''.join(f', {n}' for n in shape)}], but got input of size{list(input.shape)}")
+    y = F.layer_norm(input, shape, weight, bias, eps)
     mean, rstd = _statistics(input.detach(), tuple(range(-len(shape), 0)), eps)
-    return F.layer_norm(input, shape, weight, bias, eps), mean, rstd
+    return y, mean, rstd
 
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):

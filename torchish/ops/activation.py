@@ -203,6 +203,8 @@ def prelu(input, weight, /):
     if input.dtype != weight.dtype:
         raise RuntimeError("prelu: Type promoting not supported. Got " + f"{dtype_of(input).legacy} and "
                            f"{dtype_of(weight).legacy}")
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.size != 1:
         if input.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")

@@ -25,6 +25,18 @@ def _layout(n):
     return lax.conv_dimension_numbers((1,) * (n + 2), (1,) * (n + 2), ("NC" + s, "OI" + s, "NC" + s))
 
 
+def _check_window(n, input, weight, stride, padding, dilation):
+    if input.ndim > weight.ndim:
+        raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{list(weight.shape)}, but got "
+                           f"{input.ndim}-dimensional input of size {list(input.shape)} instead")
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+
+
 def _check_conv(name, n, input, weight, bias, groups, channels):
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}{n}d, but got input of size: "
@@ -33,6 +45,8 @@ def _check_conv(name, n, input, weight, bias, groups, channels):
         raise RuntimeError(f"Input type ({_ctype(input)}) and bias type ({_ctype(weight)}) should be the same"
                            if bias is not None else
                            f"expected m1 and m2 to have the same dtype, but got: {_ctype(input)} != {_ctype(weight)}")
+    if bias is not None and bias.dtype != input.dtype:
+        raise RuntimeError(f"Input type ({_ctype(input)}) and bias type ({_ctype(bias)}) should be the same")
     if input.shape[-n - 1] != channels:
         x = input if input.ndim == n + 2 else input[None]
         tail = f"expected input{list(x.shape)} to have {channels} channels, but got {x.shape[1]} channels instead"
@@ -41,7 +55,8 @@ def _check_conv(name, n, input, weight, bias, groups, channels):
 
 
 def _ctype(x):
-    return {"float32": "float", "float64": "double", "int64": "long int"}.get(x.dtype.name, x.dtype.name)
+    return {"float32": "float", "float64": "double", "int64": "long int", "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>"}.get(x.dtype.name, x.dtype.name)
 
 
 def _batched(fn, input, n):
@@ -49,8 +64,9 @@ def _batched(fn, input, n):
 
 
 def _conv(n, input, weight, bias, stride, padding, dilation, groups):
-    _check_conv("conv", n, input, weight, bias, groups, weight.shape[1] * groups)
     stride, dilation = tuple_of(stride, n), tuple_of(dilation, n)
+    _check_window(n, input, weight, stride, () if isinstance(padding, str) else tuple_of(padding, n), dilation)
+    _check_conv("conv", n, input, weight, bias, groups, weight.shape[1] * groups)
     span = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     if padding == "same":
         if any(s != 1 for s in stride):
@@ -149,10 +165,47 @@ def _pool_max(x, n, tables, return_indices):
     return (values, index) if return_indices else values
 
 
+def _check_pooled(name, input, n):
+    """The sizes that pooling takes: (channels, spatial…), with a batch in front that may be empty."""
+    if input.ndim not in (n + 1, n + 2) or 0 in input.shape[1 if input.ndim == n + 2 else 0:]:
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+                           f"{list(input.shape)}" if n < 3 or name == "max_pool3d" else
+                           f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
+
+
+def _check_padding(kernel, padding):
+    for k, p in zip(kernel, padding):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > k // 2:
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1")
+
+
+def _check_adaptive(name, input, output_size, n):
+    """`output_size` as PyTorch takes it: one number, or one (or None) a dimension."""
+    if isinstance(output_size, int) or output_size is None:
+        output_size = (output_size,) * n
+    if len(output_size) != n:
+        raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})" if n == 1 else
+                           f"{name}: output_size must be {n}" if "avg" in name else
+                           f"{name}(): internal error: output_size.size() must be {n}")
+    if n > 1 and input.ndim < n + 1:
+        raise ValueError(f"Input dimension should be at least {n + 1}")
+    if any(o is not None and o < 0 for o in output_size):
+        shown = ", ".join(str(o) for o in output_size)
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}" if "avg" in name else
+                           f"Trying to create tensor with negative dimension {min(output_size)}: {[*input.shape[:-n], *output_size]}")
+
+
 def _register_pools(n):
     def max_pool(input, /, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         kernel, padding, dilation = (tuple_of(v, n) for v in (kernel_size, padding, dilation))
         stride = kernel if stride in (None, ()) else tuple_of(stride, n)
+        _check_pooled(f"max_pool{n}d", input, n)
+        for what, values in ("kernel_size", kernel), ("stride", stride), ("dilation", dilation):
+            if any(v <= 0 for v in values):
+                raise RuntimeError(f"max_pool{n}d() {what} must be greater than zero, but got {min(values)}")
+        _check_padding(kernel, padding)
         tables = _strided(input.shape[-n:], kernel, stride, padding, dilation, ceil_mode)
         _check_pool(input, n, kernel, padding, [len(t) for t in tables])
         return _pool_max(input, n, tables, return_indices)
@@ -161,6 +214,8 @@ def _register_pools(n):
                  divisor_override=None):
         kernel, padding = tuple_of(kernel_size, n), tuple_of(padding, n)
         stride = kernel if stride in (None, ()) else tuple_of(stride, n)
+        _check_pooled(f"avg_pool{n}d", input, n)
+        _check_padding(kernel, padding)
         sizes = input.shape[-n:]
         outs = [_out_size(i, k, s, p, 1, ceil_mode) for i, k, s, p in zip(sizes, kernel, stride, padding)]
         _check_pool(input, n, kernel, padding, outs)
@@ -176,10 +231,12 @@ def _register_pools(n):
         return total / count if dtype_of(input).category >= 2 else floor_quotient(total, count)
 
     def adaptive_max_pool(input, /, output_size, return_indices=False):
+        _check_adaptive(f"adaptive_max_pool{n}d", input, output_size, n)
         tables = [_adaptive_table(i, o) for i, o in zip(input.shape[-n:], _sizes(output_size, input, n))]
         return _pool_max(input, n, tables, return_indices)
 
     def adaptive_avg_pool(input, /, output_size):
+        _check_adaptive(f"adaptive_avg_pool{n}d", input, output_size, n)
         y = input
         for k, o in enumerate(_sizes(output_size, input, n)):
             axis = input.ndim - n + k
@@ -235,6 +292,11 @@ def _register_unpool(n):
         stride = kernel if stride in (None, ()) else tuple_of(stride, n)
         out = tuple(output_size)[-n:] if output_size else tuple(
             (i - 1) * s - 2 * p + k for i, s, p, k in zip(input.shape[-n:], stride, padding, kernel))
+        if indices.shape != input.shape:
+            def shown(t):
+                return list(t.shape) + [1] * (n == 1)
+            raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({shown(input)}) but got indices tensor "
+                               f"with shape: {shown(indices)}")
         lead = input.shape[:-n]
         flat, at = input.reshape((-1, math.prod(input.shape[-n:]))), indices.reshape((-1, math.prod(input.shape[-n:])))
         rows = jnp.arange(flat.shape[0])[:, None]

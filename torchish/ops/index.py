@@ -62,19 +62,27 @@ def stack(*tensors, dim=0):
     return _stack(tensors, dim)
 
 
+def _some(name, tensors):
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+
+
 @op(names="torch", node="CatBackward0")
 def hstack(*tensors):
+    _some("hstack", tensors)
     parts = [jnp.atleast_1d(t) for t in tensors]
     return cat(*parts, dim=0 if parts and parts[0].ndim == 1 else 1)
 
 
 @op(names="torch", node="CatBackward0", aliases="row_stack")
 def vstack(*tensors):
+    _some("vstack", tensors)
     return cat(*map(jnp.atleast_2d, tensors), dim=0)
 
 
 @op(names="torch", node="CatBackward0")
 def dstack(*tensors):
+    _some("dstack", tensors)
     return cat(*map(jnp.atleast_3d, tensors), dim=2)
 
 
@@ -303,6 +311,9 @@ def _row_source(name, input, source, index, d):
 @op(inplace=True, order="input, dim, index, source, *, alpha=1", saves="1")
 def index_add(input, index, source, alpha=1, /, dim=None):
     x, i, d = _spread(input, index, dim)
+    if input.ndim and (source.ndim != input.ndim or input.shape[:d] + input.shape[d + 1:] != source.shape[:d] + source.shape[d + 1:]):
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                           f"{list(input.shape)} source.shape = {list(source.shape)}")
     v = _row_source("index_add", input, source, index, d)
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         v = v * cast(alpha, dtype_of(input))
@@ -343,6 +354,9 @@ def masked_fill(input, mask, value, /):
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                            f"{value.ndim} dimension(s).")
     shape = broadcast_shapes(input.shape, mask.shape)
+    if (isinstance(value, complex) if is_number(value) else dtype_of(value).is_complex) and not dtype_of(input).is_complex:
+        kind = {"Float": "float", "Double": "double", "Long": "int64_t", "Int": "int"}.get(dtype_of(input).legacy, dtype_of(input).legacy)
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
     return jnp.where(mask, cast(value, dtype_of(input)), jnp.broadcast_to(input, shape))
 
 
@@ -481,6 +495,8 @@ def roll(input, /, shifts, dims=()):
         return jnp.roll(input.reshape(-1), shifts[0]).reshape(input.shape)
     if len(dims) != len(shifts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not input.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return jnp.roll(input, shifts, tuple(wrap_dim(d, input.ndim) for d in dims))
 
 
@@ -488,6 +504,10 @@ def roll(input, /, shifts, dims=()):
 def rot90(input, /, k=1, dims=(0, 1)):
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     return jnp.rot90(input, k, dims)
 
 
@@ -619,6 +639,8 @@ def _slope(y, x, edge_order):
 @op(inplace=True)
 def renorm(input, /, p, dim, maxnorm):
     from torchish.ops.reduce import vector_norm
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     d = wrap_dim(dim, input.ndim)
     n = vector_norm(input, p, tuple(i for i in range(input.ndim) if i != d), True)
     return input * jnp.where(n > maxnorm, jnp.asarray(maxnorm, n.dtype) / (n + 1e-7), 1)

@@ -530,6 +530,8 @@ def cummin(input, /, dim):
 def diff(input, prepend=None, append=None, /, n=1, dim=-1):
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
     d = wrap_dim(dim, input.ndim)
     x = jnp.concatenate([p for p in (prepend, input, append) if p is not None], axis=d)
     for _ in range(n):

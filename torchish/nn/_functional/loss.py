@@ -260,13 +260,34 @@ def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
     return _reduced((margin + near - far).clamp_min(0), reduction)
 
 
+def _valid(reduction):
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def _margin_input(input):
+    if input.dim() > 2 or 0 in input.shape[-1:]:
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                           f"{list(input.shape)}")
+
+
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The hinge of all other classes against the target class."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
+    reduction = _valid(legacy_reduction(size_average, reduce, reduction))
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
+    _margin_input(input)
+    rows, classes = (1, input.size(0)) if input.dim() == 1 else tuple(input.shape)
+    if target.dim() > 1 or target.numel() != rows:
+        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+                           f"Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(input.shape)}.")
+    if weight is not None and weight.numel() != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    if target.dtype is not torch.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
     return _rows["multi_margin_loss"](input, target, p=p, margin=margin, weight=weight, reduction=reduction)
 
 
@@ -284,7 +305,10 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The hinge of every class outside the target list (ended by -1) against every class in it."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
+    reduction = _valid(legacy_reduction(size_average, reduce, reduction))
+    _margin_input(input)
+    if target.shape != input.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     x, t = (input, target) if input.dim() == 2 else (input.reshape(1, -1), target.reshape(1, -1))
     listed = ((t < 0).cumsum(1) == 0)  # the entries before the first -1
     index = torch.where(listed, t, 0)
