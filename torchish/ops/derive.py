@@ -18,7 +18,8 @@ class InplaceOp(Derived):
 
     def __init__(self, row):
         self.row, self.name, self.node, self.attrs = row, row.name + "_", row.node, row.attrs
-        self.differentiable, self.result, self.saves, self.underivable = row.differentiable, row.result, row.saves, row.underivable
+        self.differentiable, self.result, self.saves = row.differentiable, row.result, row.saves
+        self.underivable = row.underivable and row.underivable + "_"
         self.connects, self.varying = row.connects, row.varying
         self.digest = "in-place " + row.name
 

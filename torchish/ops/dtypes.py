@@ -38,6 +38,27 @@ class dtype:
         return {float32: complex64, float64: complex128}.get(self, self)
 
 
+class Unheld(dtype):
+    """A dtype that PyTorch names and torchish has no tensors of: using it raises, saying what to take instead."""
+
+    __slots__ = ("_signed", "_instead")
+
+    def __init__(self, name, category, legacy, itemsize, signed, instead):
+        self.name, self.category, self.legacy, self.itemsize = name, _CATEGORY[category], legacy, itemsize
+        self.is_floating_point, self.is_complex = category == "float", category == "complex"
+        self._signed, self._instead = signed, instead
+
+    @property
+    def is_signed(self):
+        if isinstance(self._signed, str):
+            raise RuntimeError(self._signed)
+        return self._signed
+
+    @property
+    def np(self):
+        raise NotImplementedError(f"torchish has no tensors of {self!r}; use {self._instead}")
+
+
 uint8 = dtype("uint8", "uint8", "int", "Byte")
 int8 = dtype("int8", "int8", "int", "Char")
 int16 = dtype("int16", "int16", "int", "Short")
@@ -54,10 +75,26 @@ complex64 = dtype("complex64", "complex64", "complex", "ComplexFloat")
 complex128 = dtype("complex128", "complex128", "complex", "ComplexDouble")
 bool = dtype("bool", "bool", "bool", "Bool")
 
+EIGHT_BITS = tuple(dtype(name, getattr(ml_dtypes, name), "float", name.capitalize()) for name in (
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"))
+
 ALL = (uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
-       complex64, complex128, bool)
+       complex64, complex128, bool, *EIGHT_BITS)
+
+_BITS, _QUANTIZED = "Bits types are undefined", "isSignedType not supported for quantized types"
+UNHELD = (
+    Unheld("complex32", "complex", "ComplexHalf", 4, True, "torch.complex64"),
+    Unheld("float4_e2m1fn_x2", "float", "Float4_e2m1fn_x2", 1, True, "torch.float8_e4m3fn"),
+    *(Unheld(f"int{n}", "int", f"Int{n}", 1, True, "torch.int8") for n in range(1, 8)),
+    *(Unheld(f"uint{n}", "int", f"UInt{n}", 1, False, "torch.uint8") for n in range(1, 8)),
+    *(Unheld(name, "int", name.capitalize(), 1, _BITS, "torch.uint8") for name in ("bits1x8", "bits2x4", "bits4x2", "bits8")),
+    Unheld("bits16", "int", "Bits16", 2, _BITS, "torch.uint16"),
+    *(Unheld(name, "int", legacy, size, _QUANTIZED, "a floating-point dtype") for name, legacy, size in (
+        ("quint8", "QUInt8", 1), ("qint8", "QInt8", 1), ("qint32", "QInt32", 4), ("quint4x2", "QUInt4x2", 1), ("quint2x4", "QUInt2x4", 1))))
+
 ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
            "cfloat": complex64, "cdouble": complex128}
+ALIASES |= {alias: d for d in UNHELD for alias, name in (("chalf", "complex32"), ("bit", "uint1")) if d.name == name}
 FROM_NP = {d.np: d for d in ALL}
 BY_NAME = {d.name: d for d in ALL}
 
@@ -85,6 +122,8 @@ def promote_types(a, b):
     """torch.promote_types: the lattice of two dtypes of dimensioned tensors."""
     if a is b:
         return a
+    if a in EIGHT_BITS or b in EIGHT_BITS:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.legacy} and {b.legacy}")
     if a.category != b.category:
         lo, hi = (a, b) if a.category < b.category else (b, a)
         if hi.category == 3 and lo is float64:

@@ -108,7 +108,7 @@ def div(input, other, /, *, rounding_mode=None):
     return lax.div(*jnp.broadcast_arrays(x, y)) if is_int(x) else jnp.trunc(x / y)
 
 
-@op(inplace=True, node="DivBackward2", numbers="01")
+@op(inplace=True, underivable="aten::floor_divide", numbers="01")
 def floor_divide(input, other, /):
     x, y = promote(input, other)
     kernel("div_floor_cpu", x, "if")
@@ -566,11 +566,14 @@ def ldexp(input, other, /):
     return x * jnp.exp2(y)
 
 
-@op(inplace=True, differentiable=False)
+@op(inplace=True)
 def nextafter(input, other, /):
     x, y = like_result(input, other)
     kernel("nextafter_cpu", x, "f")
-    return jnp.nextafter(x, y)
+    a, b = lax.stop_gradient(x), lax.stop_gradient(y)
+    # PyTorch's slope: that of the operand the result is next to
+    step = jnp.where(a == b, y - b, x - a)
+    return jnp.nextafter(a, b) + jnp.where(jnp.isfinite(step), step, 0)
 
 
 @op(inplace=True, differentiable=False)
@@ -745,7 +748,9 @@ def where(condition, input, other, /):
     return jnp.where(condition.astype(bool), x, y)
 
 
-@op(differentiable=False)
+@op(multi="mantissa exponent")
 def frexp(input, /):
-    m, e = jnp.frexp(input)
-    return m, e.astype("int32")
+    x = lax.stop_gradient(input)
+    m, e = jnp.frexp(x)
+    # the mantissa's slope is the power of two that it was scaled by
+    return m + jnp.where(jnp.isfinite(x), input - x, 0) * jnp.exp2(-e.astype(x.dtype)), e.astype("int32")

@@ -22,6 +22,14 @@ class memory_format(_Name):
     """torch.memory_format; accepted where PyTorch takes one."""
 
 
-strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
-contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
-channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+class qscheme(_Name):
+    """torch.qscheme; torchish has no quantized tensors."""
+
+
+NAMES = {kind: tuple(map(kind, names.split())) for kind, names in (
+    (layout, "strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged _mkldnn"),
+    (memory_format, "contiguous_format preserve_format channels_last channels_last_3d"),
+    (qscheme, "per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams"))}
+NAMES = {made.name: made for kind in NAMES.values() for made in kind}
+NAMES["legacy_contiguous_format"] = NAMES["contiguous_format"]
+globals().update(NAMES)
