@@ -19,7 +19,7 @@ from torchish.serialization import load, save
 from torchish import _C, nn
 from torchish.nn.native import TORCH as _LAYERS
 
-globals().update({name: fn for name, fn in _LAYERS.items() if name not in globals()})
+globals().update(_LAYERS)
 
 from torchish import optim, utils
 from torchish import amp, backends, cuda, jit, version

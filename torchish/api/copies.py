@@ -50,11 +50,11 @@ COPIES = {f"{name}_copy": _copying(f"{name}_copy", fn) for name, fn in {
 
 def unsafe_split(tensor, split_size, dim=0):
     """`split`, whose pieces may be written although the others are used."""
-    return tuple([apply(CLONE, (x,)) for x in viewing.split(tensor, split_size, dim)])
+    return COPIES["split_copy"](tensor, split_size, dim)
 
 
 def unsafe_split_with_sizes(input, split_sizes, dim=0):
-    return tuple([apply(CLONE, (x,)) for x in viewing.split_with_sizes(input, split_sizes, dim)])
+    return COPIES["split_with_sizes_copy"](input, split_sizes, dim)
 
 
 def unsafe_chunk(input, chunks, dim=0):
@@ -106,18 +106,19 @@ def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
     return viewing.as_strided(input, src.shape, src.stride(), src.storage_offset())
 
 
+def _clamped(input, indices):
+    """Indices that are all in range; None takes a whole dimension."""
+    return tuple([slice(None) if i is None else i.clamp(min=-n, max=n - 1) for i, n in zip(indices, input.shape)])
+
+
 def _unsafe_masked_index(input, mask, indices, fill):
     """`input[indices]` where `mask` is true, `fill` elsewhere; indices may be out of range where it is false."""
-    rows = [None if i is None else i.clamp(min=-n, max=n - 1) for i, n in zip(indices, input.shape)]
-    picked = input[tuple(slice(None) if i is None else i for i in rows)]
-    return picked.masked_fill(mask.logical_not(), fill)
+    return input[_clamped(input, indices)].masked_fill(mask.logical_not(), fill)
 
 
 def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
     """`input` with `values` added at the indices where `mask` is true."""
-    rows = [None if i is None else i.clamp(min=-n, max=n - 1) for i, n in zip(indices, input.shape)]
-    added = values.masked_fill(mask.logical_not(), 0)
-    return input.index_put(tuple(slice(None) if i is None else i for i in rows) if None in rows else tuple(rows), added, accumulate=True)
+    return input.index_put(_clamped(input, indices), values.masked_fill(mask.logical_not(), 0), accumulate=True)
 
 
 # --- questions with one answer -------------------------------------------------------------------------------------------
@@ -227,23 +228,22 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
 
 # --- a value at a time (CPU) ---------------------------------------------------------------------------------------------
 
-def _elementwise(count):
+def _elementwise():
     def method(self, *args):
         *others, fn = args
         import numpy as np
         if self.requires_grad:
-            raise TypeError(f"{'map_' if others else 'apply_'}(): can't be called on a Tensor that requires grad. Use "
-                            "tensor.detach() first." if not others else "Can't call map_() on Variable that requires grad. Use "
-                            "var.detach().map_() instead.")
+            raise TypeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead." if others else
+                            "apply_(): can't be called on a Tensor that requires grad. Use tensor.detach() first.")
         rows = [np.broadcast_to(x._numpy(), tuple(self.shape)).reshape(-1).tolist() for x in (self, *others)]
         from torchish.api.creation import tensor
         return self.copy_(tensor([fn(*xs) for xs in zip(*rows)], dtype=self.dtype).reshape(self.shape))
     return method
 
 
-apply_ = _named("apply_", _elementwise(0), "Replace every element by `callable(element)`, in Python.")
-map_ = _named("map_", _elementwise(1), "Replace every element by `callable(element, other's element)`, in Python.")
-map2_ = _named("map2_", _elementwise(2), "Replace every element by `callable(element, x's, y's)`, in Python.")
+apply_ = _named("apply_", _elementwise(), "Replace every element by `callable(element)`, in Python.")
+map_ = _named("map_", _elementwise(), "Replace every element by `callable(element, other's element)`, in Python.")
+map2_ = _named("map2_", _elementwise(), "Replace every element by `callable(element, x's, y's)`, in Python.")
 
 
 def _method_call(name):

@@ -98,7 +98,7 @@ def norm_except_dim(v, pow=2, dim=0):
     """The norm over all dimensions but one."""
     if dim == -1:
         return bind.linalg["vector_norm"](v, pow)
-    others = tuple(d for d in range(v.ndim) if d != dim)
+    others = tuple(d for d in range(v.ndim) if d != dim % v.ndim)
     return bind.linalg["vector_norm"](v, pow, others, True)
 
 

@@ -27,8 +27,13 @@ def _centred(window, win_length, n_fft, like):
         if win_length == n_fft:
             return None
         window = tensor(np.ones(win_length, like))
-    left = (n_fft - win_length) // 2
-    return bind.functional["pad"](window, (left, n_fft - win_length - left)) if win_length < n_fft else window
+    return _around(window, win_length, n_fft)
+
+
+def _around(t, size, n_fft):
+    """Zeros around the last dimension, which `size` positions of n_fft are taken of."""
+    left = (n_fft - size) // 2
+    return bind.functional["pad"](t, (left, n_fft - size - left)) if size < n_fft else t
 
 
 def _check_stft(call, input, n_fft, hop_length, win_length, window):
@@ -69,9 +74,8 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     if onesided and complex_result:
         raise RuntimeError(ONESIDED_COMPLEX)
     rows = input if input.ndim == 2 else input.unsqueeze(0)
-    if align_to_window and win_length < n_fft:
-        left = (n_fft - win_length) // 2
-        rows = bind.functional["pad"](rows, (left, n_fft - win_length - left))
+    if align_to_window:
+        rows = _around(rows, win_length, n_fft)
     frames = rows.unfold(-1, n_fft, hop_length)
     window = _centred(window, win_length, n_fft, input.dtype.to_real().np)
     frames = frames if window is None else frames * window

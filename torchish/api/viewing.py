@@ -4,7 +4,7 @@ import math
 
 from torchish.autograd.dispatch import apply, view
 from torchish.autograd.modes import state
-from torchish.ops import TABLE
+from torchish.ops import TABLE, dtypes
 from torchish.ops.promote import wrap_dim
 from torchish.ops.views import view_strides
 from torchish.tensor import Tensor
@@ -146,15 +146,14 @@ def mT(self):
 
 def movedim(input, source, destination):
     n = input.ndim
-    given = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
-    if len(given[0]) != len(given[1]):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({given[0]} dims) should contain the same number of "
-                           f"dims as destination ({given[1]} dims)")
-    src = [wrap_dim(d, n) for d in ((source,) if isinstance(source, int) else source)]
-    dst = [wrap_dim(d, n) for d in ((destination,) if isinstance(destination, int) else destination)]
+    source, destination = ([d] if isinstance(d, int) else list(d) for d in (source, destination))
+    if len(source) != len(destination):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number of "
+                           f"dims as destination ({destination} dims)")
+    src, dst = ([wrap_dim(d, n) for d in dims] for dims in (source, destination))
     for name, dims, given in ("source", src, source), ("destination", dst, destination):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
     rest = iter(d for d in range(n) if d not in src)
     place = dict(zip(dst, src))
     return permute(input, tuple(place[i] if i in place else next(rest) for i in range(n)))
@@ -364,7 +363,7 @@ def tensor_split(input, indices_or_sections, dim=0):
         if marks.ndim > 1:
             raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
                                f"got a tensor with {marks.ndim} dims")
-        if str(marks.dtype) != "torch.int64":
+        if marks.dtype is not dtypes.int64:
             raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                                f"{marks.dtype.legacy}")
         indices_or_sections = marks.tolist()
@@ -396,7 +395,7 @@ def unbind(input, dim=0):
     return tuple(out)
 
 
-def _splitter(name, least):
+def _splitter(name, least, dim):
     def splits(input, indices_or_sections=None, *, indices=None, sections=None):
         given = next((x for x in (indices_or_sections, indices, sections) if x is not None), None)
         if input.ndim < least:
@@ -405,18 +404,18 @@ def _splitter(name, least):
         if not isinstance(given, (int, list, tuple)):
             raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {type(given).__name__}), but expected "
                             "one of:\n * (Tensor input, int sections)\n * (Tensor input, tuple of ints indices)\n")
-        dim = {"hsplit": 0 if input.ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
+        d = min(dim, input.ndim - 1)    # hsplit splits a vector too
         if isinstance(given, int):
-            n = input._aval.shape[dim]
+            n = input._aval.shape[d]
             if given <= 0 or n % given:
-                raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
+                raise RuntimeError(f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {n} is not "
                                    f"divisible by the split_size {given}!")
-        return tensor_split(input, given, dim)
+        return tensor_split(input, given, d)
     splits.__name__ = splits.__qualname__ = name
     return splits
 
 
-hsplit, vsplit, dsplit = _splitter("hsplit", 1), _splitter("vsplit", 2), _splitter("dsplit", 3)
+hsplit, vsplit, dsplit = _splitter("hsplit", 1, 1), _splitter("vsplit", 2, 0), _splitter("dsplit", 3, 2)
 
 
 def atleast(n):

@@ -43,7 +43,7 @@ def apply(op, args, attrs=()):
         else:
             values.append(a)
         i += 1
-    if wrt is not None and op.keeps and not state.saved_hooks:
+    if wrt is not None and op.keeps and not state.saved_hooks and (op.keeps is True or op.keeps(*attrs)):
         return keeping(op, args, values, attrs, wrt)
     sig, out = recorded(op, values, attrs)
     if sig.single:

@@ -130,6 +130,14 @@ class Level:
             t._dual = self, old
 
 
+def check_size(t, tangent):
+    """Refuse a tangent of another size than its tensor's."""
+    if t.shape != tangent.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                           f"supported. Tensor is of size {list(t.shape)} while the given forward gradient is of size "
+                           f"{list(tangent.shape)}.")
+
+
 def _cast(t, dtype):
     return t if t.dtype is dtype else dispatch.apply(dispatch.CAST, (t,), (dtype,))
 

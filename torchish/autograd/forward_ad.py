@@ -51,10 +51,7 @@ def make_dual(tensor, tangent, *, level=None):
     if now.tangent(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
                            "supported.")
-    if tensor.shape != tangent.shape:
-        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                           f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
-                           f"{list(tangent.shape)}.")
+    dual.check_size(tensor, tangent)
     with suspended():
         out = tensor.view_as(tensor)
     out._dual = now, tangent

@@ -7,6 +7,7 @@ only if something outside the transform does: an input, or a tensor that the fun
 import functools
 
 from torchish import autograd
+from torchish.autograd.dual import check_size
 from torchish.autograd.graph import AccumulateGrad
 from torchish.tensor import Tensor
 from torchish.utils._pytree import tree_flatten, tree_map, tree_unflatten
@@ -172,9 +173,7 @@ def _same_structure(primals, tangents):
                            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
                            f"{spec} and tangents with structure {other}")
     for x, t in zip(_tensors(xs), _tensors(ts)):
-        if x.shape != t.shape:
-            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                               f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}.")
+        check_size(x, t)
     return ts
 
 

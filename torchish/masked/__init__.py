@@ -40,6 +40,11 @@ def _fill(input, mask, value):
     return torch.where(_input_mask(input, mask=mask), input, torch.tensor(value, dtype=input.dtype))
 
 
+def _without(name, input, mask, sign):
+    """The input with the dtype's limit where the mask is False."""
+    return input if mask is None else _fill(input, mask, _limit(name, input.dtype, sign))
+
+
 def _dims(dim, ndim):
     """The dimensions of a reduction as a tuple; None and () mean all."""
     dims = builtins.range(ndim) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
@@ -85,19 +90,19 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def _amax(name, input, dim, keepdim, dtype, mask, fn, sign):
-    filled = input if mask is None else _fill(input, mask, _limit(name, input.dtype, sign))
+    filled = _without(name, input, mask, sign)
     return fn(filled, _dims(dim, input.ndim), bool(keepdim)).to(dtype or input.dtype)
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The index of the maximum, in the dtype of the input."""
-    filled = input if mask is None else _fill(input, mask, _limit("argmax", input.dtype, -1))
+    filled = _without("argmax", input, mask, -1)
     return torch.argmax(filled, dim, bool(keepdim)).to(dtype or input.dtype)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The index of the minimum, in the dtype of the input."""
-    filled = input if mask is None else _fill(input, mask, _limit("argmin", input.dtype, 1))
+    filled = _without("argmin", input, mask, 1)
     return torch.argmin(filled, dim, bool(keepdim)).to(dtype or input.dtype)
 
 
@@ -130,17 +135,14 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """log(sum(exp(input)))."""
-    filled = input if mask is None else _fill(input, mask, _limit("logsumexp", input.dtype, -1))
+    filled = _without("logsumexp", input, mask, -1)
     return torch.logsumexp(filled, _dims(dim, input.ndim), bool(keepdim)).to(dtype or input.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """log(exp(input) + exp(other)), each with a mask of its own."""
-    if input_mask is not None:
-        input = _fill(input, input_mask, _limit("logaddexp", input.dtype, -1))
-    if other_mask is not None:
-        other = _fill(other, other_mask, _limit("logaddexp", other.dtype, -1))
-    return torch.logaddexp(input, other).to(dtype or input.dtype)
+    filled = (_without("logaddexp", t, mask, -1) for t, mask in ((input, input_mask), (other, other_mask)))
+    return torch.logaddexp(*filled).to(dtype or input.dtype)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -188,19 +190,19 @@ def cumprod(input, dim, *, dtype=None, mask=None):
 
 def softmax(input, dim, *, dtype=None, mask=None):
     """Softmax over the elements that are not masked out; 0 for the others."""
-    filled = input if mask is None else _fill(input, mask, _limit("amax", input.dtype, -1))
+    filled = _without("amax", input, mask, -1)
     return torch.softmax(filled, *_dims(dim, input.ndim), dtype=dtype or input.dtype)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """The logarithm of the softmax; -inf for what is masked out."""
-    filled = input if mask is None else _fill(input, mask, _limit("amax", input.dtype, -1))
+    filled = _without("amax", input, mask, -1)
     return torch.log_softmax(filled, *_dims(dim, input.ndim), dtype=dtype or input.dtype)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
     """Softmax of the negated elements."""
-    filled = input if mask is None else _fill(input, mask, _limit("amin", input.dtype, 1))
+    filled = _without("amin", input, mask, 1)
     return torch.softmax(-filled, *_dims(dim, input.ndim), dtype=dtype or input.dtype)
 
 

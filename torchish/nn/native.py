@@ -1,10 +1,11 @@
 """What `torch` itself offers of the layers' functions: the same computations with the positional signatures of the C++ side."""
 
-import math
-
 import torchish as torch
 from torchish.autograd.dispatch import apply
 from torchish.nn import functional as F
+from torchish.nn._functional.activation import _drop
+from torchish.nn._functional.sparse import renormalise
+from torchish.nn.modules.rnn import CELLS
 from torchish.ops import TABLE
 
 REDUCTION = {0: "none", 1: "mean", 2: "sum"}
@@ -22,17 +23,11 @@ def _dropout(name, fn, inplace):
     return drop
 
 
-def _feature_dropout(input, p, train, inplace=False):
+def _feature_dropout(input, p, train, inplace):
     """Whole channels (of the first two dimensions) are dropped."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not train or p == 0 or not input.numel():
-        return input
-    if input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    mask = input.new_empty(*input.shape[:2], *[1] * (input.dim() - 2)).bernoulli_(1 - p)
-    mask = mask.div_(1 - p) if p < 1 else mask
-    return input.mul_(mask) if inplace else input * mask
+    return _drop(input, p, train, inplace, per_channel=True)
 
 
 DROPOUTS = {name + suffix: _dropout(name + suffix, fn, bool(suffix)) for suffix in ("", "_") for name, fn in {
@@ -140,14 +135,6 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     return F.grid_sample(input, grid, INTERPOLATION[interpolation_mode], PADDING[padding_mode], align_corners)
 
 
-def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
-    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
-
-
-def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
-    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
-
-
 def affine_grid_generator(theta, size, align_corners):
     return F.affine_grid(theta, size, align_corners)
 
@@ -183,54 +170,30 @@ def conv_tbc(input, weight, bias, pad=0):
 
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """Scale the rows of `input` that are indexed down to `max_norm`, in place."""
-    rows = indices.unique()
-    norms = input[rows].norm(norm_type, dim=1, keepdim=True)
-    input[rows] = torch.where(norms > max_norm, input[rows] * (max_norm / (norms + 1e-7)), input[rows])
+    renormalise(input, indices, max_norm, norm_type)
     return input
-
-
-def norm_except_dim(v, pow=2, dim=0):
-    """The norm over all dimensions but one, which is kept; dim=-1: over all."""
-    if dim == -1:
-        return v.norm(pow)
-    kept = [1] * v.dim()
-    kept[dim] = v.shape[dim]
-    return v.movedim(dim, 0).reshape(v.shape[dim], math.prod(v.shape) // v.shape[dim]).norm(pow, 1).reshape(kept)
 
 
 # --- cells ---------------------------------------------------------------------------------------------------------------
 
-def _gates(x, h, w_ih, w_hh, b_ih, b_hh):
-    return F.linear(x, w_ih, b_ih), F.linear(h, w_hh, b_hh)
+def _cell(name, mode):
+    step = CELLS[mode]
+
+    def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+        state = hx if isinstance(hx, (tuple, list)) else (hx,)
+        new = step(F.linear(input, w_ih, b_ih), F.linear(state[0], w_hh, b_hh), state)
+        return new if len(new) > 1 else new[0]
+    cell.__name__ = cell.__qualname__ = name
+    cell.__doc__ = "One step: the new hidden state" + (" and cell." if mode == "LSTM" else ".")
+    return cell
 
 
-def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    return torch.tanh(sum(_gates(input, hx, w_ih, w_hh, b_ih, b_hh)))
-
-
-def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    return torch.relu(sum(_gates(input, hx, w_ih, w_hh, b_ih, b_hh)))
-
-
-def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """The next hidden state; gates in the order reset, update, new."""
-    x, h = (g.chunk(3, 1) for g in _gates(input, hx, w_ih, w_hh, b_ih, b_hh))
-    reset, update = torch.sigmoid(x[0] + h[0]), torch.sigmoid(x[1] + h[1])
-    new = torch.tanh(x[2] + reset * h[2])
-    return (hx - new) * update + new
-
-
-def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """(hidden, cell); gates in the order input, forget, cell, output."""
-    h, c = hx
-    i, f, g, o = sum(_gates(input, h, w_ih, w_hh, b_ih, b_hh)).chunk(4, 1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c), c
-
-
-TORCH = DROPOUTS | {f.__name__: f for f in (
+TORCH_CELLS = {name: _cell(name, mode) for name, mode in (
+    ("rnn_tanh_cell", "RNN_TANH"), ("rnn_relu_cell", "RNN_RELU"), ("gru_cell", "GRU"), ("lstm_cell", "LSTM"))}
+TORCH = DROPOUTS | TORCH_CELLS | {f.__name__: f for f in (
     native_dropout, batch_norm, instance_norm, native_layer_norm, native_group_norm, native_batch_norm, _native_batch_norm_legit,
     binary_cross_entropy_with_logits, cosine_embedding_loss, margin_ranking_loss, triplet_margin_loss, kl_div, poisson_nll_loss,
-    ctc_loss, grid_sampler, grid_sampler_2d, grid_sampler_3d, affine_grid_generator, adaptive_max_pool1d, constant_pad_nd, convolution,
-    conv_tbc, embedding_renorm_, norm_except_dim, rnn_tanh_cell, rnn_relu_cell, gru_cell, lstm_cell)}
+    ctc_loss, grid_sampler, affine_grid_generator, adaptive_max_pool1d, constant_pad_nd, convolution,
+    conv_tbc, embedding_renorm_)}
+TORCH |= dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d"), grid_sampler)
 TORCH |= {name: getattr(F, name) for name in ("celu_", "selu_", "rrelu", "rrelu_", "pairwise_distance")}

@@ -121,10 +121,7 @@ def _out_size(size, k, s, p, d, ceil_mode):
     return n - 1 if ceil_mode and (n - 1) * s >= size + p else n  # the last window must begin inside
 
 
-def _check_pool(input, n, kernel, padding, out):
-    if any(2 * p > k for p, k in zip(padding, kernel)):
-        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, "
-                           f"kernel_size={max(kernel)} and dilation=1")
+def _check_pool(input, n, out):
     if any(o < 1 for o in out):
         def show(t):
             return "x".join(map(str, t))
@@ -167,10 +164,12 @@ def _pool_max(x, n, tables, return_indices):
 
 def _check_pooled(name, input, n):
     """The sizes that pooling takes: (channels, spatial…), with a batch in front that may be empty."""
-    if input.ndim not in (n + 1, n + 2) or 0 in input.shape[1 if input.ndim == n + 2 else 0:]:
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
-                           f"{list(input.shape)}" if n < 3 or name == "max_pool3d" else
-                           f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
+    if input.ndim in (n + 1, n + 2) and 0 not in input.shape[-n - 1:]:
+        return
+    if name == "avg_pool3d":
+        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
+    raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+                       f"{list(input.shape)}")
 
 
 def _check_padding(kernel, padding):
@@ -207,7 +206,7 @@ def _register_pools(n):
                 raise RuntimeError(f"max_pool{n}d() {what} must be greater than zero, but got {min(values)}")
         _check_padding(kernel, padding)
         tables = _strided(input.shape[-n:], kernel, stride, padding, dilation, ceil_mode)
-        _check_pool(input, n, kernel, padding, [len(t) for t in tables])
+        _check_pool(input, n, [len(t) for t in tables])
         return _pool_max(input, n, tables, return_indices)
 
     def avg_pool(input, /, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
@@ -218,7 +217,7 @@ def _register_pools(n):
         _check_padding(kernel, padding)
         sizes = input.shape[-n:]
         outs = [_out_size(i, k, s, p, 1, ceil_mode) for i, k, s, p in zip(sizes, kernel, stride, padding)]
-        _check_pool(input, n, kernel, padding, outs)
+        _check_pool(input, n, outs)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         pads = [(p, max((o - 1) * s + k - i - p, 0)) for i, k, s, p, o in zip(sizes, kernel, stride, padding, outs)]

@@ -69,7 +69,8 @@ class Pull(Derived):
         if self.results:
             specs += map(_spec, self.sig.outs)
         specs += [_spec(self.sig.outs[i]) for i in self.float_outs]
-        jaxpr, flat = _traced(self, specs)
+        traced, flat = _traced(lambda *xs: self.call(xs, ()), specs)
+        jaxpr = traced.jaxpr
         used = {flat[i] for i in _reach(jaxpr, _any)}
         smooth = {flat[i] for i in _reach(jaxpr, _inexact)}
         keep = [i for i in range(len(self.passed)) if i in used]
@@ -142,11 +143,11 @@ def pulled(pull, sig, cotangents):
 _EXAMPLE = {bool: True, int: 0, float: 1.0, complex: 1j}
 
 
-def _traced(op, specs):
-    """(jaxpr of a derived op, the operands that its variables stand for)."""
+def _traced(fn, specs):
+    """(closed jaxpr of a function of operands, the operands that its variables stand for)."""
     flat = [i for i, s in enumerate(specs) if s is not None]
     with jax.enable_x64(True):
-        return jax.make_jaxpr(lambda *xs: op.call(_spread(len(specs), flat, xs), ()))(*[specs[i] for i in flat]).jaxpr, flat
+        return jax.make_jaxpr(lambda *xs: fn(*_spread(len(specs), flat, xs)))(*[specs[i] for i in flat]), flat
 
 
 def _spec(a):
@@ -196,10 +197,15 @@ def pull_of(sig, wrt):
 
 def _pull(sig, wrt, by_result):
     key = wrt if by_result == (sig.op.result is not None and wrt == (0,)) else (wrt, by_result)
-    p = sig.plans.get(key)
-    if p is None:
-        p = sig.plans[key] = Pull(sig, wrt, by_result)
-    return p
+    return _once(sig, key, lambda: Pull(sig, wrt, by_result))
+
+
+def _once(sig, key, make):
+    """What is derived from a signature, made at first use."""
+    made = sig.plans.get(key)
+    if made is None:
+        made = sig.plans[key] = make()
+    return made
 
 
 class Push(Derived):
@@ -208,8 +214,9 @@ class Push(Derived):
     def __init__(self, sig, wrt):
         self.sig, self.wrt = sig, wrt
         self.name, self.node = sig.op.name + ".jvp", sig.op.node
-        jaxpr, flat = _traced(self, [_spec(a) for a in (*sig.operands, *[sig.operands[i] for i in wrt])])
-        smooth = {flat[i] for i in _reach(jaxpr, _inexact)}
+        specs = [_spec(a) for a in (*sig.operands, *[sig.operands[i] for i in wrt])]
+        traced, flat = _traced(lambda *xs: self.call(xs, ()), specs)
+        smooth = {flat[i] for i in _reach(traced.jaxpr, _inexact)}
         self.nondiff = tuple(i for i in range(len(sig.operands)) if i not in smooth)
 
     @property
@@ -228,10 +235,7 @@ class Push(Derived):
 
 def push_of(sig, wrt):
     """The JVP op of a signature along the operands `wrt`, made once."""
-    p = sig.plans.get(("jvp", wrt))
-    if p is None:
-        p = sig.plans[("jvp", wrt)] = Push(sig, wrt)
-    return p
+    return _once(sig, ("jvp", wrt), lambda: Push(sig, wrt))
 
 
 class Keep(Derived):
@@ -240,14 +244,11 @@ class Keep(Derived):
     def __init__(self, sig, wrt):
         self.sig, self.wrt = sig, wrt
         self.name, self.node = sig.op.name + ".keep", sig.op.node
-        specs = [_spec(a) for a in sig.operands]
-        self.given = [i for i, s in enumerate(specs) if s is not None]
         # traced once: another trace might hand the residuals out in another order
-        with jax.enable_x64(True):
-            self.traced = jax.make_jaxpr(lambda *xs: self._trace(_spread(len(specs), self.given, xs)))(*[specs[i] for i in self.given])
+        self.traced, self.given = _traced(self._trace, [_spec(a) for a in sig.operands])
         self.digest = sig.digest and digest("keep", sig.digest, wrt, str(self.traced))
 
-    def _trace(self, args):
+    def _trace(self, *args):
         sig = self.sig
         floats, pull, others = jax.vjp(_primal(sig, self.wrt, args), *[args[i] for i in self.wrt], has_aux=True)
         leaves, self.tree = jax.tree.flatten(pull)
@@ -291,10 +292,7 @@ class UseKept(Derived):
 
 def kept_pull_of(sig, wrt):
     """The KeptPull of a signature, made once."""
-    p = sig.plans.get(("kept", wrt))
-    if p is None:
-        p = sig.plans[("kept", wrt)] = KeptPull(sig, wrt)
-    return p
+    return _once(sig, ("kept", wrt), lambda: KeptPull(sig, wrt))
 
 
 class ChainOp(Derived):

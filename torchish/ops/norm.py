@@ -22,18 +22,31 @@ def _affine(y, weight, bias):
     return y if bias is None else y + bias
 
 
+def _check_normalized(input, shape, start="*, ", **parameters):
+    """Refuse a `normalized_shape` that is not the end of the input's shape, and parameters of another shape."""
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+                           f"normalized_shape = {list(shape)}")
+    for name, t in parameters.items():
+        if t is not None and t.shape != shape:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
+                               f"normalized_shape = {list(shape)}")
+    if input.shape[-len(shape):] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{start}{', '.join(map(str, shape))}], but got "
+                           f"input of size{list(input.shape)}")
+
+
 @op(names="torch functional", order="input, normalized_shape, weight=None, bias=None, eps=1e-05", node="NativeLayerNormBackward0")
 def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05):
+    _check_normalized(input, tuple(normalized_shape), weight=weight, bias=bias)
     n = len(normalized_shape)
-    if tuple(input.shape[input.ndim - n:]) != tuple(normalized_shape):
-        raise RuntimeError(f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
-                           f"[*, {', '.join(map(str, normalized_shape))}], but got input of size{list(input.shape)}")
     axes = tuple(range(input.ndim - n, input.ndim))
     return _affine(_centred(input, axes, eps)[0], weight, bias)
 
 
 @op(names="torch functional", order="input, normalized_shape, weight=None, eps=None")
 def rms_norm(input, weight=None, /, normalized_shape=(), eps=None):
+    _check_normalized(input, tuple(normalized_shape), "*", weight=weight)
     axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     eps = float(jnp.finfo(input.dtype).eps) if eps is None else eps
     return _affine(input * lax.rsqrt(jnp.mean(input * input, axis=axes, keepdims=True) + jnp.asarray(eps, input.dtype)),

@@ -198,7 +198,12 @@ def _matrix_norm(x, ord, dims, keepdim):
     return y if keepdim else jnp.squeeze(y, (row, col))
 
 
-@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=True)
+def _of_spectrum(ord, *rest):
+    """Whether a norm of this order looks at the singular values."""
+    return ord in ("nuc", 2, -2)
+
+
+@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=_of_spectrum)
 def linalg_matrix_norm(A, /, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     x = norm_operand("linalg.matrix_norm", A, dtype)
     if x.ndim < 2:
@@ -206,7 +211,7 @@ def linalg_matrix_norm(A, /, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     return _matrix_norm(x, ord, tuple(wrap_dim(d, x.ndim) for d in dim), keepdim)
 
 
-@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=True)
+@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=_of_spectrum)
 def linalg_norm(A, /, ord=None, dim=None, keepdim=False, *, dtype=None):
     x = norm_operand("linalg.vector_norm" if ord is None else "linalg.norm", A, dtype)
     dims = (dim,) if isinstance(dim, int) else dim

@@ -21,7 +21,7 @@ class Op:
                constant (relu), None = by dependence
     view       the result aliases operand 0
     node       class name of the backward node without the trailing number, e.g. "MulBackward0"
-    keeps      an expensive computation: the backward uses what the forward computed on the way
+    keeps      an expensive computation: the backward uses what the forward computed on the way; True, or for which attributes
     differentiable  False: the result never requires grad
     underivable     the result requires grad, but PyTorch has no derivative: its name, for the error of the backward
     varying    positions of number operands that change at every call (never constants in an executable)

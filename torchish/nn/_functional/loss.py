@@ -18,14 +18,19 @@ def legacy_reduction(size_average, reduce, reduction):
     return meant
 
 
+def _valid(reduction):
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
 def _reduced(loss, reduction):
     if reduction == "mean":
         return loss.mean()
     if reduction == "sum":
         return loss.sum()
-    if reduction == "none":
-        return loss
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    _valid(reduction)
+    return loss
 
 
 def _same_size(input, target):
@@ -156,9 +161,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """exp(input) - target * input, or input - target * log(input + eps)."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    reduction = _valid(legacy_reduction(size_average, reduce, reduction))
     return _rows["poisson_nll_loss"](input, target, log_input=log_input, full=full, eps=eps, reduction=reduction)
 
 
@@ -242,8 +245,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
 def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
                                       reduction="mean"):
     """`triplet_margin_loss` with a distance of your own."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    _valid(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     return _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction)
@@ -258,12 +260,6 @@ def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
     if swap:
         far = torch.minimum(far, distance(positive, negative))
     return _reduced((margin + near - far).clamp_min(0), reduction)
-
-
-def _valid(reduction):
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
 
 
 def _margin_input(input):

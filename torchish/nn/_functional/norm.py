@@ -6,29 +6,13 @@ from torchish.autograd.dispatch import apply
 from torchish.ops import TABLE
 
 
-def check_normalized(input, shape, start="*, ", **parameters):
-    """Refuse a `normalized_shape` that is not the end of the input's shape, and parameters of another shape."""
-    if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-                           f"normalized_shape = {list(shape)}")
-    for name, t in parameters.items():
-        if t is not None and tuple(t.shape) != shape:
-            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
-                               f"normalized_shape = {list(shape)}")
-    if tuple(input.shape[-len(shape):]) != shape:
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{start}{', '.join(map(str, shape))}], but got "
-                           f"input of size{list(input.shape)}")
-
-
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Normalise over the last dimensions."""
-    check_normalized(input, tuple(normalized_shape), weight=weight, bias=bias)
     return _rows["layer_norm"](input, normalized_shape=tuple(normalized_shape), weight=weight, bias=bias, eps=eps)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divide by the root mean square over the last dimensions."""
-    check_normalized(input, tuple(normalized_shape), "*", weight=weight)
     return _rows["rms_norm"](input, normalized_shape=tuple(normalized_shape), weight=weight, eps=eps)
 
 

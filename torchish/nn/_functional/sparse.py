@@ -19,17 +19,17 @@ class _PerCount(torch.autograd.Function):
         return grad * factors, None
 
 
-def _renormalise(weight, index, max_norm, norm_type):
+def renormalise(weight, index, max_norm, norm_type):
     """Scale the rows that are used and longer than max_norm, in place."""
-    with torch.no_grad():
-        rows = weight[index.reshape(-1)]
-        length = rows.norm(norm_type, 1, keepdim=True)
-        weight[index.reshape(-1)] = torch.where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)
+    rows = weight[index.reshape(-1)]
+    length = rows.norm(norm_type, 1, keepdim=True)
+    weight[index.reshape(-1)] = torch.where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)
 
 
 def _rows_of(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq):
     if max_norm is not None:
-        _renormalise(weight, input, max_norm, norm_type)
+        with torch.no_grad():
+            renormalise(weight, input, max_norm, norm_type)
     out = _rows["embedding"](input, weight) if padding_idx is None else _rows["embedding"](input, weight,
                                                                                          padding_idx=padding_idx)
     if scale_grad_by_freq:

@@ -8,9 +8,7 @@ from torchish.nn.parameter import Parameter
 
 def norm_except_dim(v, dim):
     """The 2-norm over all dimensions but `dim`, which stays in place; -1 takes the norm of everything."""
-    if dim == -1:
-        return torch.linalg.vector_norm(v)
-    return torch.linalg.vector_norm(v, 2, [d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
+    return torch.norm_except_dim(v, 2, dim)
 
 
 def normalised(v, g, dim):
