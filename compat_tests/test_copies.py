@@ -83,6 +83,13 @@ def test_bad_input(torch, call, message):
         call(torch, torch.tensor(X))
 
 
+@pytest.mark.parametrize("x, target", [([0.1, 0.2, 0.3], 1), ([0.1, 0.2, 0.3], [1]), (0.5, 0)])
+def test_a_margin_loss_of_one_sample(torch, x, target):
+    x = torch.tensor(x)
+    loss = torch.nn.functional.multi_margin_loss(x, torch.tensor(target))
+    agree(loss, torch.tensor(2 / 3 if x.dim() else 0.0))
+
+
 def test_operations_without_a_derivative(torch):
     x = torch.tensor([5.0, 7.0], requires_grad=True)
     for call, name in ((lambda: x // 2, "floor_divide"), (lambda: torch.floor_divide(x, x), "floor_divide"),

@@ -276,7 +276,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     _margin_input(input)
-    rows, classes = (1, input.size(0)) if input.dim() == 1 else tuple(input.shape)
+    rows, classes = tuple(input.shape) if input.dim() == 2 else (1, input.numel())
     if target.dim() > 1 or target.numel() != rows:
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
                            f"Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(input.shape)}.")
