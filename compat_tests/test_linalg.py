@@ -5,10 +5,15 @@ import pytest
 SINGULAR = "The diagonal element 1 is zero, the inversion could not be completed because the input matrix is singular."
 
 
-def spd(torch, n=4, dtype=None):
-    """A well-conditioned Hermitian positive-definite matrix."""
-    a = torch.arange(float(n * n), dtype=dtype or torch.float64).reshape(n, n).sin()
-    return a @ a.mH + n * torch.eye(n, dtype=a.dtype)
+def wild(torch, *shape):
+    """Numbers without a pattern, so that matrices of them have full rank."""
+    return torch.arange(1.0, torch.Size(shape).numel() + 1, dtype=torch.float64).pow(1.5).sin().reshape(shape)
+
+
+def spd(torch, n=4):
+    """A well-conditioned symmetric positive-definite matrix."""
+    a = wild(torch, n, n)
+    return a @ a.mT + n * torch.eye(n, dtype=a.dtype)
 
 
 def test_the_error_has_one_class(torch):
@@ -55,8 +60,7 @@ def test_a_plain_runtime_error_for_a_zero_pivot(torch):
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3, 5), (5, 3)])
 def test_lu_gives_the_matrix_back(torch, shape):
-    n = torch.Size(shape).numel()
-    a = torch.arange(float(n), dtype=torch.float64).mul(1.7).sin().reshape(shape).requires_grad_()
+    a = wild(torch, *shape).requires_grad_()
     p, low, up = torch.linalg.lu(a)
     assert not p.requires_grad and low.requires_grad and up.requires_grad
     assert torch.allclose(p @ low @ up, a)
@@ -66,8 +70,8 @@ def test_lu_gives_the_matrix_back(torch, shape):
 @pytest.mark.parametrize("adjoint", [False, True])
 @pytest.mark.parametrize("left", [False, True])
 def test_lu_solve(torch, left, adjoint):
-    a = spd(torch) + torch.arange(16.0, dtype=torch.float64).reshape(4, 4).cos() * 1j
-    b = torch.arange(12.0, dtype=torch.float64).sin().reshape((4, 3) if left else (3, 4)).to(torch.complex128)
+    a = spd(torch) + wild(torch, 4, 4) * 1j
+    b = wild(torch, *((4, 3) if left else (3, 4))).to(torch.complex128)
     x = torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b, left=left, adjoint=adjoint)
     m = a.mH if adjoint else a
     assert torch.allclose(m @ x if left else x @ m, b)
@@ -95,7 +99,7 @@ def test_lstsq(torch, driver):
 
 
 def test_reflections(torch):
-    a = torch.arange(15.0, dtype=torch.float64).mul(1.3).sin().reshape(5, 3)
+    a = wild(torch, 5, 3)
     h, tau = torch.geqrf(a)
     q = torch.orgqr(h, tau)
     assert torch.allclose(q @ h[:3].triu(), a)

@@ -21,10 +21,14 @@ from torchish.nn.native import TORCH as _LAYERS
 
 globals().update(_LAYERS)
 
+from torchish import _ops, ops, overrides
+
+ops.aten = _ops.aten  # beside the table, which PyTorch has not
+
 from torchish import optim, utils
-from torchish import amp, backends, cuda, jit, version
-from torchish.amp import autocast
-from torchish import accelerator, compiler, distributed, func, hub, multiprocessing, profiler, testing, types
+from torchish import amp, backends, cuda, jit, sparse, storage, version
+from torchish.amp import GradScaler, autocast
+from torchish import accelerator, compiler, cpu, distributed, func, hub, multiprocessing, profiler, testing, types
 from torchish.func import vmap
 from torchish import masked, signal
 from torchish.dropin import install

@@ -1,5 +1,7 @@
 """torch.fft."""
 
 from torchish.api.bind import fft as _rows
+from torchish.api.spectral import FFT as _made
+from torchish.tensor import Tensor  # noqa: F401  (torch.fft.Tensor)
 
-globals().update(_rows)
+globals().update(_rows, **_made)

@@ -14,6 +14,7 @@ from torchish.api import bounds
 from torchish.autograd.dispatch import apply, inplace, write_out
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, Op, dtypes
+from torchish.ops.promote import CTYPES
 from torchish.tensor import Tensor
 
 STATIC = {int, float, bool, complex, str, type(None), dtypes.dtype}
@@ -213,14 +214,18 @@ def _variants(row):
             for key, node in row.extra.get("variants", {}).items()}
 
 
+def _chosen(row):
+    """Source that picks the row or one of its variants."""
+    return f"VARIANTS.get({row.extra['by']}, OP)" if "by" in row.extra else "OP"
+
+
 def wrapper(row, name):
     """Compile the public function of a row."""
     if row.starred:
         return _starred(row, name)
     public = name.split(".")[-1]
     parameters = _parameters(row)
-    op = f"VARIANTS.get({row.extra['by']}, OP)" if "by" in row.extra else "OP"
-    call = f"apply({op}, ({''.join(o + ', ' for o in row.operands)}), ({''.join(a + ', ' for a in row.attrs)}))"
+    call = f"apply({_chosen(row)}, ({''.join(o + ', ' for o in row.operands)}), ({''.join(a + ', ' for a in row.attrs)}))"
     if row.multi:
         call = f"TYPE(*{call})"
     lines = _checks(row, public, parameters)
@@ -243,10 +248,26 @@ def wrapper(row, name):
 SPREAD = {"block_diag", "cartesian_prod", "chain_matmul"}
 
 
+# functions that do not cast their result to an out= tensor of another dtype, and what they say
+EXACT = dict.fromkeys(("gather scatter scatter_add scatter_reduce index_add index_copy index_reduce take_along_dim tril triu diag renorm "
+                       "transpose_copy diagonal_copy").split(), "Expected out tensor to have dtype {want}, but got {got} instead")
+EXACT |= dict.fromkeys(("index_select", "masked_select"), "{name}(): self and result must have the same scalar type")
+EXACT |= dict.fromkeys(("nonzero", "nonzero_static"), "{name}: Expected out tensor to have scalar type {Want} but got scalar type{Got}")
+EXACT |= dict.fromkeys(("complex", "polar"), "Expected object of scalar type {Want} but got scalar type {Got} for argument 'out'")
+EXACT |= {"take": "take(): self and out expected to have the same dtype, but got self.dtype = {Want} and out.dtype = {Got}",
+          "where": "Expected out type to be {Want} but got {Got}",
+          "multinomial": "multinomial expects {Want} tensor out, got: {Got}",
+          "narrow_copy": "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error message be improved?  If so, "
+                         "please report an enhancement request to PyTorch.)"}
+
+
 def put_out(name, result, out):
     """Results into `out=`: one tensor or a tuple of them."""
     if isinstance(result, tuple):
         return type(result)(*[write_out(name, r, o) for r, o in zip(result, out)])
+    if name in EXACT and isinstance(out, Tensor) and out.dtype is not result.dtype:
+        want, got = result.dtype.legacy, out.dtype.legacy
+        raise RuntimeError(EXACT[name].format(name=name, Want=want, Got=got, want=CTYPES.get(want, want), got=CTYPES.get(got, got)))
     return write_out(name, result, out)
 
 
@@ -287,9 +308,10 @@ def inplace_wrapper(row, name):
     """The method with a trailing underscore."""
     public = name + "_"
     parameters = re.sub(", (out|axis|keepdims)=None", "", _parameters(row)).removesuffix(", *")
-    call = (f"return inplace(OP, {row.operands[0]}, ({''.join(o + ', ' for o in row.operands[1:])}), "
+    call = (f"return inplace({_chosen(row)}, {row.operands[0]}, ({''.join(o + ', ' for o in row.operands[1:])}), "
             f"({''.join(a + ', ' for a in row.attrs)}))")
-    return _compile(public, parameters, [*_checks(row, public, parameters, skip=1), call], inplace=inplace, OP=row, D=row.defaults)
+    return _compile(public, parameters, [*_checks(row, public, parameters, skip=1), call], inplace=inplace, OP=row, D=row.defaults,
+                    VARIANTS=_variants(row))
 
 
 def variadic(fn, attr):

@@ -1,9 +1,10 @@
 """Copies of views (`*_copy`), the unsafe splits, and torch's functions for methods that write or ask."""
 
 from torchish.api import bind, indexing, viewing
-from torchish.api.creation import filled, finish
-from torchish.autograd.dispatch import apply, write_out
-from torchish.ops import TABLE
+from torchish.api.bind import put_out
+from torchish.api.creation import empty_strided, filled, finish, tensor
+from torchish.autograd.dispatch import apply
+from torchish.ops import TABLE, dtypes
 from torchish.ops.promote import wrap_dim
 from torchish.tensor import Tensor
 
@@ -19,19 +20,31 @@ def _named(name, fn, doc=None):
 def _copying(name, view):
     """The function that copies what `view` shows; `out=` takes one tensor, or one a piece."""
     def copy(input, *args, out=None, **kw):
+        if name == "narrow_copy":
+            _check_narrow(input, *args, **kw)
         shown = view(input, *args, **kw)
         if not isinstance(shown, tuple):
             made = apply(CLONE, (shown,))
-            return made if out is None else write_out(name, made, out)
+            return made if out is None else put_out(name, made, out)
         made = tuple([apply(CLONE, (x,)) for x in shown])
         if out is None:
             return made
         if len(out) != len(made):
             raise RuntimeError(f"{name}(): expected an out= list of {len(made)} tensors, but got {len(out)}")
         for x, place in zip(made, out):
-            write_out(name, x, place)
+            put_out(name, x, place)
         return None
     return _named(name, copy, f"A copy of what `torch.{name.removesuffix('_copy')}` shows.")
+
+
+def _check_narrow(input, dim, start, length):
+    """narrow_copy has words of its own for bad input."""
+    if input.ndim and dim >= input.ndim:
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message be "
+                           "improved?  If so, please report an enhancement request to PyTorch.)")
+    if input.ndim and length < 0:
+        n = input.shape[wrap_dim(dim, input.ndim)]
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
 
 
 def _slice(input, dim=0, start=None, end=None, step=1):
@@ -83,20 +96,17 @@ def _chunk_cat(tensors, dim, num_chunks, *, out=None):
         t = bind.functional["pad"](t, [0, 0] * (t.ndim - d - 1) + [0, size * num_chunks - t.shape[d]])
         rows.append(t.reshape(*t.shape[:d], num_chunks, -1))
     made = bind.torch["cat"](rows, -1)
-    return made if out is None else write_out("_chunk_cat", made, out)
+    return made if out is None else put_out("_chunk_cat", made, out)
 
 
 # --- scatters into views -------------------------------------------------------------------------------------------------
 
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """A copy of `input` in which the strided view is replaced by `src`."""
-    out = apply(CLONE, (input,))
-    target = viewing.as_strided(out, size, stride, storage_offset)
-    if target.shape != src.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
-                           f"{list(target.shape)}")
-    target.copy_(src)
-    return out
+    start = input.storage_offset()
+    offset = start if storage_offset is None else storage_offset
+    viewing.within_storage(input, size, stride, offset)
+    return apply(TABLE["as_strided_scatter"], (input, src), (tuple(size), tuple(stride), offset, input.stride(), start))
 
 
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
@@ -179,22 +189,21 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
             raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {d} at index "
                                f"{physical_layout.index(d)}).  NB: negative dims not currently supported; file an issue if you want it.")
     if len(set(physical_layout)) != len(size):
-        twice = next(d for d in physical_layout if list(physical_layout).count(d) > 1)
-        raise RuntimeError(f"Duplicate dim not allowed (at index {len(physical_layout) - 1 - physical_layout[::-1].index(twice)})")
+        raise RuntimeError("Duplicate dim not allowed")
     strides, step = [0] * len(size), 1
     for d in reversed(physical_layout):
         strides[d], step = step, step * size[d]
-    from torchish.api.creation import empty_strided
     return empty_strided(size, strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    from torchish.api.creation import empty_strided
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 def dim_order(self, *, ambiguity_check=False):
     """The dimensions, outermost in memory first."""
+    if ambiguity_check and (1 in self.shape or len(set(self.stride())) < self.ndim):
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
     return tuple(sorted(range(self.ndim), key=lambda d: (-self.stride()[d], d)))
 
 
@@ -219,31 +228,40 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     """`size` rows of `nonzero`: cut, or filled up with `fill_value`."""
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
-    from torchish.ops import dtypes
     found = indexing.nonzero(input)[:size]
     made = finish(filled((size, input.ndim), fill_value, dtypes.int64), False, None)
     made[:found.shape[0]] = found
-    return made if out is None else write_out("nonzero_static", made, out)
+    return made if out is None else put_out("nonzero_static", made, out)
 
 
 # --- a value at a time (CPU) ---------------------------------------------------------------------------------------------
 
-def _elementwise():
-    def method(self, *args):
-        *others, fn = args
-        import numpy as np
-        if self.requires_grad:
-            raise TypeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead." if others else
-                            "apply_(): can't be called on a Tensor that requires grad. Use tensor.detach() first.")
-        rows = [np.broadcast_to(x._numpy(), tuple(self.shape)).reshape(-1).tolist() for x in (self, *others)]
-        from torchish.api.creation import tensor
-        return self.copy_(tensor([fn(*xs) for xs in zip(*rows)], dtype=self.dtype).reshape(self.shape))
-    return method
+def _elementwise(name, fn, *tensors):
+    self = tensors[0]
+    if self.requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for x in tensors[1:]:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not {type(x).__name__}")
+        if x.dtype is not self.dtype:
+            raise TypeError(f"{name}: expected {self.type()} for 'other' (got {x.type()})")
+    rows = [viewing.expand(x, self.shape).reshape(-1).tolist() for x in tensors]
+    return self.copy_(tensor([fn(*xs) for xs in zip(*rows)], dtype=self.dtype).reshape(self.shape))
 
 
-apply_ = _named("apply_", _elementwise(), "Replace every element by `callable(element)`, in Python.")
-map_ = _named("map_", _elementwise(), "Replace every element by `callable(element, other's element)`, in Python.")
-map2_ = _named("map2_", _elementwise(), "Replace every element by `callable(element, x's, y's)`, in Python.")
+def apply_(self, callable):
+    """Replace every element by `callable(element)`, in Python."""
+    return _elementwise("apply_", callable, self)
+
+
+def map_(self, other, callable):
+    """Replace every element by `callable(element, other's element)`, in Python."""
+    return _elementwise("map_", callable, self, other)
+
+
+def map2_(self, x, y, callable):
+    """Replace every element by `callable(element, x's element, y's element)`, in Python."""
+    return _elementwise("map2_", callable, self, x, y)
 
 
 def _method_call(name):
@@ -252,20 +270,11 @@ def _method_call(name):
     return _named(name, function, f"`input.{name}(...)`.")
 
 
-def reinforce(self, *args):
-    raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead.\nSee https://pytorch.org/docs/main/distributions.html\n\n"
-                       "Instead of:\n\nprobs = policy_network(state)\naction = probs.multinomial()\nnext_state, reward = env.step(action)\n"
-                       "action.reinforce(reward)\naction.backward()\n\nUse:\n\nprobs = policy_network(state)\n"
-                       "# NOTE: categorical is equivalent to what used to be called multinomial\nm = torch.distributions.Categorical(probs)\n"
-                       "action = m.sample()\nnext_state, reward = env.step(action)\nloss = -m.log_prob(action) * reward\nloss.backward()\n")
-
-
 BOTH = {f.__name__: f for f in (
     unsafe_split, unsafe_split_with_sizes, unsafe_chunk, as_strided_scatter, slice_inverse, resolve_conj, resolve_neg, is_conj, is_neg,
     is_signed, is_inference, nonzero_static)}
 TORCH = COPIES | BOTH | {f.__name__: f for f in (_chunk_cat, _unsafe_masked_index, _unsafe_masked_index_put_accumulate, empty_permuted,
                                                 get_device)}
 TORCH |= {name: _method_call(name) for name in ("zero_", "fill_", "detach_", "resize_as_", "as_strided_", "index_put_")}
-METHODS = BOTH | {f.__name__: f for f in (as_strided_, new_empty_strided, dim_order, fill_diagonal_, is_set_to, apply_, map_, map2_,
-                                         reinforce)}
+METHODS = BOTH | {f.__name__: f for f in (as_strided_, new_empty_strided, dim_order, fill_diagonal_, is_set_to, apply_, map_, map2_)}
 METHODS["narrow_copy"] = COPIES["narrow_copy"]

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from torchish import program
+from torchish.api.bind import put_out
 from torchish.autograd.batching import like
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.modes import state
@@ -69,6 +70,15 @@ def _into(out, t):
     return t if out is None else write_out("full", t, out)
 
 
+def _out_dtype(dtype, out):
+    """The dtype to make: an out= tensor's where none is given, and no other."""
+    if out is None or not isinstance(out, Tensor):
+        return dtype
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
+    return out.dtype
+
+
 def _constant(value):
     def factory(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False,
                 memory_format=None, **kw):
@@ -76,7 +86,7 @@ def _constant(value):
             size = (kw.pop("size"),)
         if kw:
             raise TypeError(f"got an unexpected keyword argument '{next(iter(kw))}'")
-        return _into(out, finish(filled(_size(size), value, _dtype(dtype)), requires_grad, device))
+        return _into(out, finish(filled(_size(size), value, _dtype(_out_dtype(dtype, out))), requires_grad, device))
     return factory
 
 
@@ -132,9 +142,12 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     """Values from `start` (0) to below `end`."""
     if end is None:
         start, end = 0, start
+    dtype = _out_dtype(dtype, out)
     attrs = (_number(start), _number(end), _number(step), dtype)
     if not all(math.isfinite(v) for v in attrs[:2]):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if dtype is not None and dtype.category < 2 and int(attrs[2]) == 0 != attrs[2]:
+        raise ValueError("step must be nonzero")
     if dtype is None:
         attrs = attrs[:3] + (dtypes.int64 if all(isinstance(v, int) for v in attrs[:3]) else dtypes.get_default(),)
     return _into(out, finish(Tensor._of(record(TABLE["arange"], (), attrs)), requires_grad, device))
@@ -178,8 +191,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
 
 
 def _indices(name):
-    def factory(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None):
-        return finish(Tensor._of(record(TABLE[name], (), (row, col, offset, dtype))), False, device)
+    def factory(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None, requires_grad=False):
+        return finish(Tensor._of(record(TABLE[name], (), (row, col, offset, dtype))), requires_grad, device)
     return factory
 
 
@@ -301,7 +314,8 @@ def array_of(data, dtype):
             a = np.array(flat, "uint64" if dtype.name == "uint64" else "int64")
             if dtype.itemsize < 8:
                 info = np.iinfo(dtype.np)
-                if a.size and (a.min() < info.min or a.max() > info.max):
+                # unsigned numbers may be given by their negatives
+                if a.size and (a.min() < (info.min or -int(info.max)) or a.max() > info.max):
                     raise OverflowError
             a = a.astype(dtype.np)
         else:
@@ -365,7 +379,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     return t.requires_grad_() if requires_grad else t
 
 
-scalar_tensor = tensor
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A 0-dim tensor of a number, in the default dtype unless another is given."""
+    return finish(filled((), _number(s), _dtype(dtype)), requires_grad, device)
 
 
 def from_numpy(ndarray):
@@ -388,5 +404,67 @@ def from_jax(array):
     return Tensor._of(program.constant(array))
 
 
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-D tensor that shares the memory of an object with the buffer interface; read-only memory is copied."""
+    size, item = memoryview(buffer).nbytes, dtype.itemsize
+    if not size or not count:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+    if count < 0 and (size - offset) % item:
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})")
+    if count > 0 and offset + count * item > size:
+        raise ValueError(f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than actual "
+                         f"buffer length ({size} bytes)")
+    a = np.frombuffer(buffer, dtype.np, count, offset)
+    return finish(from_numpy(a) if a.flags.writeable else from_array(a), requires_grad)
+
+
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A 1-D tensor over a file's first `size` elements; with `shared`, writes reach the file."""
+    d = _dtype(dtype)
+    if not size:
+        return finish(filled((0,), 0, d), requires_grad, device)
+    if shared:
+        with open(filename, "ab") as f:
+            f.truncate(max(f.tell(), size * d.itemsize))
+    return finish(from_numpy(np.memmap(filename, d.np, "r+" if shared else "c", shape=(size,))), requires_grad, device)
+
+
+class _Exported:
+    """A DLPack capsule as an object that numpy imports."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **kw):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0     # memory of the CPU
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor of another library's array (an object with `__dlpack__`, or a capsule); memory is shared where it is the CPU's."""
+    if isinstance(ext_tensor, Tensor):
+        made = ext_tensor.detach()
+    elif type(ext_tensor).__module__.startswith("jax"):
+        made = from_jax(ext_tensor)
+    else:
+        a = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Exported(ext_tensor))
+        made = from_numpy(a) if a.flags.writeable else from_array(a)
+    made = made.clone() if copy else made
+    return made if device is None else made.to(device)
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule of the tensor's contents."""
+    return tensor.__dlpack__()
+
+
 def complex_(real, imag, *, out=None):
-    return _into(out, apply(TABLE["complex"], (real, imag)))
+    """A complex tensor of its parts."""
+    if isinstance(real, Tensor) and real.dtype is dtypes.float16:
+        real.dtype.to_complex().held()
+    made = apply(TABLE["complex"], (real, imag))
+    return made if out is None else put_out("complex", made, out)

@@ -5,9 +5,10 @@ import numbers
 import numpy as np
 
 from torchish.api import bounds
+from torchish.api.bind import put_out
 from torchish.api.creation import tensor
 from torchish.api.viewing import ROW
-from torchish.autograd.dispatch import apply, inplace, view, write_out
+from torchish.autograd.dispatch import apply, inplace, view
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 
@@ -230,7 +231,7 @@ def masked_select(input, mask, *, out=None):
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     a, m = broadcast_tensors(input, mask)
     made = getitem(a, m)
-    return made if out is None else write_out("masked_select", made, out)
+    return made if out is None else put_out("masked_select", made, out)
 
 
 def nonzero(input, *, out=None, as_tuple=False):
@@ -239,4 +240,4 @@ def nonzero(input, *, out=None, as_tuple=False):
     if as_tuple:
         return tuple(tensor(np.asarray(f, "int64")) for f in found)
     made = tensor(np.stack(found, -1).astype("int64") if input.ndim else np.zeros((len(found[0]), 0), "int64"))
-    return made if out is None else write_out("nonzero", made, out)
+    return made if out is None else put_out("nonzero", made, out)

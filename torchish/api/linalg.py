@@ -33,6 +33,8 @@ ZERO_PIVOT = ("U[{0},{0}] is zero and using it on lu_solve would result in a div
 # PyTorch fails with an internal error here, which ends with the same number
 ZERO_BLOCK = "Unknown error code: {0}. D[{0},{0}] is zero."
 
+_EPS = {4: 2.0 ** -23, 8: 2.0 ** -52}      # of the two precisions, by their size
+
 
 def check(name, info, text, kind=LinAlgError):
     """Raise what a factorisation reports of its first matrix that failed. Under a user's JAX trace there is nothing to look at."""
@@ -248,8 +250,7 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     _tensors("linalg_lstsq", input=input, b=b)
     A, driver = input, "gelsy" if driver is None else driver
     _lstsq_operands(A, b, driver)
-    eps = {4: 2.0 ** -23, 8: 2.0 ** -52}[A.dtype.to_real().itemsize]
-    rcond = max(A.shape[-2:]) * eps if rcond is None else float(rcond)
+    rcond = max(A.shape[-2:]) * _EPS[A.dtype.to_real().itemsize] if rcond is None else float(rcond)
     solution, residuals = apply(ROW["linalg_lstsq"], (A, b), (rcond, driver))
     rank, values = apply(ROW["lstsq_rank"], (A,), (rcond,))
     if driver == "gels":
@@ -280,6 +281,20 @@ def _lstsq_operands(A, b, driver):
 
 
 # ---- singular values
+
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """The number of singular values above max(atol, rtol * the largest)."""
+    _tensors("linalg_matrix_rank", A=A)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    if rtol is None:
+        rtol = max(A.shape[-2:]) * _EPS.get(A.dtype.to_real().itemsize, 0.0) if A.ndim > 1 else 0.0
+        if isinstance(atol, Tensor):
+            rtol = bind.torch["mul"](atol <= 0, rtol)
+        elif atol:
+            rtol = 0.0
+    return _one("linalg_matrix_rank", apply(ROW["linalg_matrix_rank"], (A, 0.0 if atol is None else atol, rtol), (bool(hermitian),)), out)
+
 
 def _looking(fn):
     """`fn` that refuses the nan which infinities and nan of the input become."""
@@ -325,7 +340,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 _cov = bind.torch["cov"]
 
 LINALG = {f.__name__: f for f in (
-    inv_ex, inv, solve_ex, solve, tensorinv, tensorsolve, cholesky_ex, lu_factor_ex, lu_factor, ldl_factor_ex, ldl_factor, lstsq, diagonal)}
+    inv_ex, inv, solve_ex, solve, tensorinv, tensorsolve, cholesky_ex, lu_factor_ex, lu_factor, ldl_factor_ex, ldl_factor, lstsq,
+    matrix_rank, diagonal)}
 LINALG |= {"cholesky": linalg_cholesky, "lu": linalg_lu} | {name: _looking(bind.linalg[name]) for name in ("svd", "svdvals")}
 TORCH = {f.__name__: f for f in (inverse, cholesky, lu, lu_unpack, lu_solve, svd, cov)}
 METHODS = {f.__name__: f for f in (inverse, cholesky, lu_solve, svd, addbmm_, cov)} | {"lu": lu_method}

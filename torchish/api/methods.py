@@ -5,7 +5,20 @@ import copy as _copy
 import numpy as np
 
 from torchish import program
-from torchish.api import bind, bounds, copies, creation, indexing, linalg, lowrank, overloads, random, viewing
+from torchish.api import (
+    bind,
+    bounds,
+    copies,
+    creation,
+    indexing,
+    kept,
+    linalg,
+    lowrank,
+    overloads,
+    random,
+    storages,
+    viewing,
+)
 from torchish.api.bind import PLAIN, operand
 from torchish.autograd import batching
 from torchish.autograd.batching import like
@@ -16,7 +29,7 @@ from torchish.tensor import Tensor
 from torchish.tensor.printing import format_tensor
 
 for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **copies.METHODS, **linalg.METHODS,
-                   **lowrank.METHODS, **random.METHODS}.items():
+                   **lowrank.METHODS, **random.METHODS, **kept.METHODS, **storages.METHODS}.items():
     if _name == "is_floating_point" or hasattr(Tensor, _name) and _name in ("item", "tolist"):
         continue
     setattr(Tensor, _name, _fn)
@@ -84,6 +97,8 @@ _ops = {
     "__or__": _operator(TABLE["bitwise_or"]), "__ror__": _operator(TABLE["bitwise_or"]),
     "__xor__": _operator(TABLE["bitwise_xor"]), "__rxor__": _operator(TABLE["bitwise_xor"]),
     "__lshift__": _operator(TABLE["bitwise_left_shift"]), "__rshift__": _operator(TABLE["bitwise_right_shift"]),
+    "__rlshift__": _operator(TABLE["bitwise_left_shift"], swap=True), "__rrshift__": _operator(TABLE["bitwise_right_shift"], swap=True),
+    "__ilshift__": _augmented("bitwise_left_shift"), "__irshift__": _augmented("bitwise_right_shift"),
     "__eq__": _compare("eq"), "__ne__": _compare("ne"), "__lt__": _compare("lt"), "__le__": _compare("le"),
     "__gt__": _compare("gt"), "__ge__": _compare("ge"),
     "__iadd__": _augmented("add", (1,)), "__isub__": _augmented("sub", (1,)), "__imul__": _augmented("mul"),
@@ -98,6 +113,10 @@ for _name, _fn in _ops.items():
     if _fn.__name__ == "method":
         _fn.__name__ = _fn.__qualname__ = _name
     setattr(Tensor, _name, _fn)
+
+
+for _name, _other in (("__div__", "__truediv__"), ("__idiv__", "__itruediv__"), ("__long__", "__int__"), ("__nonzero__", "__bool__")):
+    setattr(Tensor, _name, getattr(Tensor, _other))
 
 
 def method(fn):
@@ -175,7 +194,7 @@ def __repr__(self, *, tensor_contents=None):
         return batching.shown(self)
     a = self._numpy()
     d = self.dtype
-    if d in (dtypes.bfloat16, dtypes.float16):
+    if d.is_floating_point and d.itemsize < 4:
         a = a.astype("float32")
     device = None if self._device.type == "cpu" else str(self._device)
     return format_tensor(a, dtype_name=d.name, suffixes=_suffixes(self), device=device, default_dtype=dtypes.get_default().name)

@@ -2,15 +2,27 @@
 
 import functools
 import math
-import threading
-import warnings
 
 from torchish import program
-from torchish.api import bind, copies, creation, indexing, linalg, lowrank, overloads, random, sparse, viewing
+from torchish.api import (
+    bind,
+    copies,
+    creation,
+    indexing,
+    kept,
+    linalg,
+    lowrank,
+    overloads,
+    random,
+    settings,
+    sparse,
+    storages,
+    viewing,
+)
 from torchish.api.typeinfo import finfo, iinfo
 from torchish.autograd import gradients
 from torchish.ops import dtypes
-from torchish.tensor import Tensor, devices
+from torchish.tensor import Tensor, layout
 
 
 def set_default_dtype(d):
@@ -40,65 +52,6 @@ def set_warn_always(b):
 
 def is_warn_always_enabled():
     return gradients.warn_always
-
-
-def get_num_threads():
-    return max(1, threading.active_count())
-
-
-def set_num_threads(n):
-    """Accepted; XLA sizes its own thread pool."""
-
-
-def get_num_interop_threads():
-    return get_num_threads()
-
-
-def set_num_interop_threads(n):
-    """Accepted; XLA sizes its own thread pool."""
-
-
-_settings = {"deterministic": False, "warn_only": False, "matmul": "highest"}
-
-
-def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Kept, and changes nothing: torchish computes deterministically on CPU."""
-    _settings.update(deterministic=bool(mode), warn_only=bool(mode) and warn_only)
-
-
-def are_deterministic_algorithms_enabled():
-    return _settings["deterministic"]
-
-
-def is_deterministic_algorithms_warn_only_enabled():
-    return _settings["warn_only"]
-
-
-def set_float32_matmul_precision(precision):
-    """Kept, and changes nothing: torchish multiplies in full precision."""
-    if precision not in ("highest", "high", "medium"):
-        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
-                      "setFloat32MatmulPrecision call has no effect.", stacklevel=2)
-        return
-    _settings["matmul"] = precision
-
-
-def get_float32_matmul_precision():
-    return _settings["matmul"]
-
-
-def is_autocast_enabled(device_type=None):
-    """Never: torchish has no autocast."""
-    return False
-
-
-def set_default_device(device):
-    """The device of factories that are given none."""
-    devices.default = devices.check(device)
-
-
-def get_default_device():
-    return devices.default
 
 
 def compile(model=None, **options):
@@ -148,18 +101,20 @@ NAMESPACE.update(random.TORCH)
 NAMESPACE.update(linalg.TORCH)
 NAMESPACE.update(lowrank.TORCH)
 NAMESPACE.update(sparse.TORCH)
-NAMESPACE.update({d.name: d for d in dtypes.ALL}, **dtypes.ALIASES)
-NAMESPACE.update({d.legacy + "Tensor": _legacy(d) for d in dtypes.ALL})
+NAMESPACE.update({d.name: d for d in (*dtypes.ALL, *dtypes.UNHELD)}, **dtypes.ALIASES)
+NAMESPACE.update({d.legacy + "Tensor": _legacy(d) for d in dtypes.ALL if d not in dtypes.EIGHT_BITS})
+NAMESPACE.update(layout.NAMES)
+NAMESPACE.update(settings.TORCH)
+NAMESPACE.update(storages.TORCH)
+NAMESPACE.update(int_repr=kept.int_repr)
 NAMESPACE.update({n: getattr(creation, n) for n in (
     "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "empty_strided", "arange", "range",
     "linspace", "logspace", "eye", "tril_indices", "triu_indices", "tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy",
-    "from_jax")})
+    "from_jax", "frombuffer", "from_file", "from_dlpack", "to_dlpack")})
 NAMESPACE.update(creation.windows)
 NAMESPACE.update(complex=creation.complex_, masked_select=indexing.masked_select, nonzero=indexing.nonzero,
                  index_put=indexing.index_put, return_types=bind.return_types)
 NAMESPACE.update({f.__name__: f for f in (
-    set_default_dtype, get_default_dtype, set_default_tensor_type, set_warn_always, is_warn_always_enabled, get_num_threads,
-    set_num_threads, get_num_interop_threads, set_num_interop_threads, use_deterministic_algorithms,
-    are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled, set_float32_matmul_precision,
-    get_float32_matmul_precision, is_autocast_enabled, set_default_device, get_default_device, compile, typename, finfo, iinfo)})
+    set_default_dtype, get_default_dtype, set_default_tensor_type, set_warn_always, is_warn_always_enabled, compile,
+    typename, finfo, iinfo)})
 NAMESPACE.update(pi=math.pi, e=math.e, inf=math.inf, nan=math.nan, newaxis=None, Tensor=Tensor)

@@ -176,5 +176,25 @@ def polygamma_(self, n):
     return inplace(TABLE["polygamma"], self, (), (static(n),))
 
 
+def float_power_(self, exponent):
+    """Power in double precision, in place: only for tensors that can hold it."""
+    wide = self.dtype.is_complex or isinstance(exponent, complex) or isinstance(exponent, Tensor) and exponent.dtype.is_complex
+    needed = dtypes.complex128 if wide else dtypes.float64
+    if self.dtype is not needed:
+        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.legacy} but the operation's result requires dtype "
+                           f"{needed.legacy}")
+    return bind.method["float_power_"](self, exponent)
+
+
+def igamma_(self, other):
+    """The lower regularized incomplete gamma function, in place."""
+    return inplace(TABLE["special_gammainc"], self, (other,), ())
+
+
+def igammac_(self, other):
+    """The upper regularized incomplete gamma function, in place."""
+    return inplace(TABLE["special_gammaincc"], self, (other,), ())
+
+
 TORCH = {f.__name__: f for f in (histogram, histogramdd, gradient)}
-METHODS = {f.__name__: f for f in (histogram, sum_to_size, __rdiv__, polygamma, polygamma_)}
+METHODS = {f.__name__: f for f in (histogram, sum_to_size, __rdiv__, polygamma, polygamma_, float_power_, igamma_, igammac_)}

@@ -6,10 +6,12 @@ import math
 from torchish.api import bind, numeric, spectral
 from torchish.api.bind import named, operand, put_out, static
 from torchish.api.creation import empty_like, filled, finish, tensor
-from torchish.api.viewing import _reshape, expand
+from torchish.api.viewing import _reshape, as_strided, expand
 from torchish.autograd.dispatch import CAST, apply, inplace
-from torchish.autograd.modes import state
+from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
+from torchish.ops.promote import CTYPES
+from torchish.ops.views import contiguous_strides
 from torchish.tensor import Tensor, devices
 
 ROWS = TABLE
@@ -116,17 +118,18 @@ def matmul(input, other, *, out=None):
 LINEAR = {n: ROWS[n] for n in ("linear", "linear_addmm", "linear_view", "linear_mm", "linear_squeeze")}
 
 
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """input @ weight.T + bias."""
     for position, (name, x) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
         if not isinstance(x, Tensor) and (x is not None or position < 3):
             operand(x, "linear", name, position, False)
     n = input._aval.ndim
     if bias is not None:
-        return apply(LINEAR["linear_addmm"], (bias, input, weight)) if n == 2 else apply(LINEAR["linear_view"],
-                                                                                          (input, weight, bias))
-    row = "linear" if weight._aval.ndim != 2 else {1: "linear_squeeze", 2: "linear_mm"}.get(n, "linear")
-    return apply(LINEAR[row], (input, weight))
+        y = apply(LINEAR["linear_addmm"], (bias, input, weight)) if n == 2 else apply(LINEAR["linear_view"], (input, weight, bias))
+    else:
+        row = "linear" if weight._aval.ndim != 2 else {1: "linear_squeeze", 2: "linear_mm"}.get(n, "linear")
+        y = apply(LINEAR[row], (input, weight))
+    return y if out is None else put_out("linear", y, out)
 
 
 def conj(input):
@@ -206,11 +209,6 @@ def is_nonzero(input):
     return bool(input)
 
 
-def is_storage(obj):
-    from torchish.tensor import Storage
-    return isinstance(obj, Storage)
-
-
 def is_same_size(input, other):
     return input.shape == other.shape
 
@@ -224,10 +222,23 @@ def clone(input, *, memory_format=None):
     return t
 
 
-def result_type(tensor1, tensor2):
+def result_type(*args, tensor=None, other=None, scalar=None, scalar1=None, scalar2=None):
+    """The dtype that an operation of two tensors or numbers gives."""
+    args += tuple(x for x in (tensor, other, scalar, scalar1, scalar2) if x is not None)
+    if len(args) != 2 or not all(isinstance(x, (Tensor, int, float, complex)) for x in args):
+        raise TypeError(f"result_type() received an invalid combination of arguments - got ({', '.join(map(bind.type_name, args))}), but "
+                        "expected one of:\n * (Tensor tensor, Tensor other)\n * (Number scalar, Tensor tensor)\n * (Tensor tensor, Number "
+                        "other)\n * (Number scalar1, Number scalar2)\n")
+
     def operand_of(x):
         return (x.dtype, 1 if x.ndim == 0 else 2) if isinstance(x, Tensor) else (dtypes.number_dtype(x), 0)
-    return dtypes.result_type([operand_of(tensor1), operand_of(tensor2)])
+    return dtypes.result_type([operand_of(x) for x in args])
+
+
+def isin(elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None, test_element=None, out=None):
+    """Whether each element is among the test elements."""
+    return bind.torch["isin"](element if elements is None else elements, test_element if test_elements is None else test_elements,
+                              assume_unique=assume_unique, invert=invert, out=out)
 
 
 def can_cast(from_, to):
@@ -302,9 +313,9 @@ def meshgrid(*tensors, indexing=None):
     return tuple(grids)
 
 
-def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, memory_format=None):
+def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, memory_format=None, tensor=None):
     """dtype and device conversion; the same object when there is nothing to do."""
-    for a in args:
+    for a in args if tensor is None else (*args, tensor):
         if isinstance(a, dtypes.dtype):
             dtype = a
         elif isinstance(a, (str, devices.device)):
@@ -343,13 +354,13 @@ def contiguous(self, memory_format=None):
     return self if self.is_contiguous() else clone(self)
 
 
-def copy_(self, src, non_blocking=False):
-    """Write `src` (broadcast, cast) into this tensor."""
-    if not isinstance(src, Tensor):
-        src = operand(src, "copy_", "other", 1)
-    if src is self:
+def copy_(self, other, non_blocking=False):
+    """Write `other` (broadcast, cast) into this tensor."""
+    if not isinstance(other, Tensor):
+        other = operand(other, "copy_", "other", 1)
+    if other is self:
         return self
-    return inplace(ROWS["copy"], self, (src,), ())
+    return inplace(ROWS["copy"], self, (other,), ())
 
 
 def zero_(self):
@@ -449,7 +460,9 @@ def __array__(self, dtype=None, copy=None):
     return a if dtype is None else np.asarray(a, dtype)
 
 
-def resize_(self, *sizes, memory_format=None):
+def resize_(self, *sizes, size=None, memory_format=None):
+    """Another shape; elements are kept as far as they fit."""
+    sizes = sizes if size is None else tuple(size)
     sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
@@ -464,11 +477,24 @@ def resize_(self, *sizes, memory_format=None):
     return self
 
 
-def set_(self, source=None, *args):
-    if isinstance(source, Tensor):
-        self._storage, self._aval, self._view = source._storage, source._aval, source._view
-        return self
-    raise NotImplementedError("torchish's set_ takes a tensor only")
+def set_(self, source=None, storage_offset=None, size=None, stride=None):
+    """This tensor shows the memory of `source`, in its geometry or in a given one."""
+    source = finish(filled((0,), 0, self.dtype)) if source is None else source
+    shown = getattr(source, "_flat", source)      # a storage shows its memory as a flat tensor
+    if not isinstance(shown, Tensor):
+        raise TypeError(f"set_() received an invalid combination of arguments - got ({bind.type_name(source)}), but expected a Tensor or "
+                        "storage, with int storage_offset, tuple of ints size, tuple of ints stride")
+    if shown is not source:
+        source = _reshape(Tensor._wrap(shown._storage, shown._storage.value.aval), (shown._storage.value.aval.size,))
+        source = source if source.dtype is self.dtype else shown.view(self.dtype)
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {CTYPES.get(source.dtype.legacy, source.dtype.legacy)} to a tensor of type "
+                           f"{CTYPES.get(self.dtype.legacy, self.dtype.legacy)}")
+    if size is not None:
+        with no_grad():
+            source = as_strided(source, size, contiguous_strides(tuple(size)) if stride is None else stride, storage_offset or 0)
+    self._storage, self._aval, self._view = source._storage, source._aval, source._view
+    return self
 
 
 def renamed(name, fn):
@@ -479,7 +505,7 @@ def renamed(name, fn):
 TORCH = {f.__name__: f for f in (
     max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, matmul, conj, positive, detach, argwhere, broadcast_shapes,
     is_tensor, numel, is_floating_point, is_complex, is_nonzero,
-    is_storage, is_same_size, clone, result_type, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
+    is_same_size, clone, result_type, isin, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
     unique_consecutive,
     bincount, norm, tensordot, fill)}
 METHODS = {f.__name__: f for f in (
@@ -493,7 +519,7 @@ for _home in (numeric, spectral):
 bind.functional["linear"], bind.linalg["matmul"] = linear, matmul
 for _n, _d in {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
                "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
-               "bool": dtypes.bool, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128}.items():
+               "bool": dtypes.bool, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128, "chalf": dtypes.ALIASES["chalf"]}.items():
     METHODS[_n] = (lambda d: lambda self, memory_format=None: to(self, d))(_d)
 
 __all__ = ["METHODS", "TORCH", "empty_like", "filled", "finish"]

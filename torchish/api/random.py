@@ -6,7 +6,7 @@ import numpy as np
 
 from torchish.api.creation import _dtype, _into, _size, finish, from_array
 from torchish.autograd.dispatch import apply, check_inplace
-from torchish.autograd.modes import state
+from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
 from torchish.program import from_numpy
 from torchish.tensor import Tensor, devices
@@ -15,6 +15,8 @@ from torchish.tensor.mt19937 import MT19937
 
 class Generator:
     """torch.Generator: a random stream of its own."""
+
+    __slots__ = ("device", "_stream", "__weakref__")
 
     def __init__(self, device="cpu"):
         self.device = devices.device(device)
@@ -30,12 +32,33 @@ class Generator:
     def initial_seed(self):
         return self._stream.initial_seed()
 
+    def clone_state(self):
+        """A generator that goes on from the same state."""
+        new = Generator(self.device)
+        new._stream.set_state(np.asarray(self._stream.get_state()))
+        return new
+
+    def get_offset(self):
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset):
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def graphsafe_get_state(self):
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state):
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
     def get_state(self):
         return from_array(np.asarray(self._stream.get_state()))
 
     def set_state(self, new_state):
         self._stream.set_state(new_state._numpy())
         return self
+
+    def __reduce__(self):
+        return Generator, (self.device,), (None, {"_stream": self._stream})
 
 
 default_generator = Generator()
@@ -125,18 +148,23 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, de
     if isinstance(std, Tensor) and std.numel() and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     z = _made(_stream(generator).normal(math.prod(shape), like.dtype.np), shape, like.dtype)
-    return _into(out, z * std + mean)
+    with no_grad():
+        made = z * std + mean
+    parameters = tuple(x for x in (mean, std) if isinstance(x, Tensor))
+    row = "both" if len(parameters) == 2 else "mean" if like is mean else "std"
+    return _into(out, apply(TABLE["normal_" + row], (made, *parameters)))
 
 
 def bernoulli(input, p=None, *, generator=None, out=None):
     """0/1 draws with the probabilities `input` (or `p` everywhere)."""
     if p is not None:
-        return _made(_stream(generator).bernoulli(float(p), input.numel(), input.dtype.np), input._aval.shape, input.dtype, out=out)
+        made = _made(_stream(generator).bernoulli(float(p), input.numel(), input.dtype.np), input._aval.shape, input.dtype)
+        return _into(out, apply(TABLE["bernoulli_p"], (made, input)))
     a = input._numpy()
     if a.size and not ((a >= 0) & (a <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
                            "please report an enhancement request to PyTorch.)")
-    return _made(_stream(generator).bernoulli(a.reshape(-1)), a.shape, input.dtype, out=out)
+    return _into(out, apply(TABLE["bernoulli"], (_made(_stream(generator).bernoulli(a.reshape(-1)), a.shape, input.dtype), input)))
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
@@ -153,7 +181,18 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 def poisson(input, generator=None):
     """Poisson draws (not PyTorch's stream; the distribution is the same)."""
     rng = np.random.default_rng(int(_stream(generator).random_from_to(1, np.dtype("int64"), 0, 2**31)[0]))
-    return from_array(rng.poisson(input._numpy()).astype(input.dtype.np))
+    return apply(TABLE["poisson"], (from_array(rng.poisson(input._numpy()).astype(input.dtype.np)), input))
+
+
+def binomial(count, prob, generator=None):
+    """Binomial draws (not PyTorch's stream; the distribution is the same)."""
+    rng = np.random.default_rng(int(_stream(generator).random_from_to(1, np.dtype("int64"), 0, 2**31)[0]))
+    if not count.dtype.is_floating_point:
+        raise ValueError(f"binomial only supports floating-point dtypes for count, got: {count.dtype.legacy}")
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(f"Found dtype {prob.dtype.legacy} but expected {count.dtype.legacy}")
+    drawn = rng.binomial(count._numpy().astype("int64"), prob._numpy()).astype(count.dtype.np)
+    return apply(TABLE["binomial"], (from_array(drawn), count, prob))
 
 
 def _fill(self, array):
@@ -230,6 +269,6 @@ def dropout_mask(input, p):
 
 TORCH = {f: globals()[f] for f in ("Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state",
                                    "set_rng_state", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
-                                   "normal", "bernoulli", "multinomial", "poisson")}
+                                   "normal", "bernoulli", "multinomial", "poisson", "binomial")}
 METHODS = {f: globals()[f] for f in ("uniform_", "normal_", "bernoulli_", "random_", "exponential_", "cauchy_", "log_normal_",
                                      "geometric_", "multinomial", "bernoulli")}

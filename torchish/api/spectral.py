@@ -5,9 +5,15 @@ import warnings
 import numpy as np
 
 from torchish.api import bind
-from torchish.api.creation import tensor, zeros
+from torchish.api.creation import _into, finish, tensor, zeros
 from torchish.api.viewing import view_as_real
+from torchish.autograd.dispatch import apply
+from torchish.autograd.gradients import warn_once
+from torchish.ops import TABLE
 
+NO_WINDOW = ("A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows "
+             "such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning "
+             "and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.")
 ONESIDED_COMPLEX = "Cannot have onesided output if window or input is complex"
 
 
@@ -56,6 +62,8 @@ def _check_stft(call, input, n_fft, hop_length, win_length, window):
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
          onesided=None, return_complex=None, align_to_window=None):
     """Fourier transforms of windowed frames: frequencies by frames."""
+    if window is None:
+        warn_once(NO_WINDOW)
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     complex_result = input.is_complex() or window is not None and window.is_complex()
@@ -150,4 +158,14 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     return result.squeeze(0) if input.ndim == 2 else result
 
 
+def _frequencies(name):
+    row = TABLE["fft_" + name]
+
+    def factory(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+        return _into(out, finish(apply(row, (), (n, d, dtype)), requires_grad, device))
+    factory.__name__, factory.__doc__ = name, "The frequencies of the elements of a transform of n points, d apart."
+    return factory
+
+
+FFT = {name: _frequencies(name) for name in ("fftfreq", "rfftfreq")}
 TORCH = METHODS = {f.__name__: f for f in (stft, istft)}

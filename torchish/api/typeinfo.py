@@ -46,7 +46,8 @@ class finfo(_Info):
         info = ml_dtypes.finfo(d.np)
         self._fill(d, info, float)
         self.eps, self.tiny = float(info.eps), float(info.smallest_normal)
-        self.smallest_normal, self.resolution = self.tiny, float(f"1e-{info.precision}")
+        self.smallest_normal = self.tiny
+        self.resolution = 1.0 if d in dtypes.EIGHT_BITS else float(f"1e-{info.precision}")
 
 
 class iinfo(_Info):

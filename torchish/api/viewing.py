@@ -11,7 +11,7 @@ from torchish.tensor import Tensor
 
 ROW = {n: TABLE[n] for n in ("select", "slice", "view", "alias", "permute", "transpose", "t", "squeeze_dims", "squeeze_all",
                              "squeeze_many", "unsqueeze", "expand", "diagonal", "unfold_view", "as_strided", "real", "imag",
-                             "view_as_real", "view_as_complex", "clone", "reshape_alias")}
+                             "view_as_real", "view_as_complex", "view_dtype", "clone", "reshape_alias")}
 
 
 def _sizes(size):
@@ -44,14 +44,37 @@ def infer_size(size, n):
     return tuple(size)
 
 
-def view_(self, *size):
+def view_(self, *shape, size=None, dtype=None):
     """The same memory in another shape, or (given a dtype) read as another dtype."""
-    from torchish.ops.dtypes import dtype
-    if len(size) == 1 and isinstance(size[0], dtype):
-        if size[0] is self.dtype:
-            return view(ROW["alias"], self)
-        raise NotImplementedError("torchish does not reinterpret memory as another dtype; use .to(dtype) to convert values")
+    first = shape[0] if shape else size if size is not None else dtype
+    if isinstance(first, dtypes.dtype):
+        return _as_dtype(self, first)
+    if not isinstance(first, (int, tuple, list)) and not hasattr(first, "__index__"):
+        raise TypeError(f"view() received an invalid combination of arguments - got ({', '.join(type(s).__name__ for s in shape)}), but "
+                        "expected one of:\n * (torch.dtype dtype)\n * (tuple of ints size)\n")
+    size = shape if size is None else (size,)
     return view(ROW["view"], self, (), (infer_size(_sizes(size), self._aval.size),))
+
+
+def _as_dtype(t, dtype):
+    if dtype is t.dtype:
+        return view(ROW["alias"], t)
+    item, n, to = t.dtype.itemsize, dtype.itemsize, f"to view {t.dtype.legacy} as {dtype.legacy} (different element sizes)"
+    if item != n:
+        if not t.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {to}")
+        if t.stride(-1) != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {to}, but got {t.stride(-1)}")
+        ratio = n // item
+        if n > item and t.shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {to}, but got {t.shape[-1]}")
+        if n > item and t.storage_offset() % ratio:
+            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {to}, but got {t.storage_offset()}")
+        for k, s in enumerate(t.stride()[:-1] if n > item else ()):
+            if s % ratio:
+                raise RuntimeError(f"self.stride({k}) must be divisible by {ratio} {to}, but got {s}")
+    # no derivative passes through the bits
+    return view(ROW["view_dtype"], t.detach() if t.requires_grad else t, (), (dtype, item))
 
 
 def view_as(self, other):
@@ -227,7 +250,7 @@ def narrow(input, dim, start, length):
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= start <= n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n}], but got {start})")
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     start += n if start < 0 else 0
     if start + length > n:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
@@ -269,9 +292,28 @@ def unfold(self, dimension, size, step):
     return view(ROW["unfold_view"], self, (), (d, size, step))
 
 
+def within_storage(t, size, stride, start):
+    """Refuse a geometry that leaves the storage."""
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if start < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {start}")
+    item, held = t.dtype.itemsize, t._storage.value.aval
+    needed = (start + sum((n - 1) * s for n, s in zip(size, stride)) + 1) * item if all(size) else 0
+    have = held.size * held.dtype.itemsize
+    if needed > have:
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {item} requiring "
+                           f"a storage size of {needed} are out of bounds for storage of size {have}")
+
+
 def as_strided(input, size, stride, storage_offset=None):
     """A view of the storage by explicit sizes and strides."""
     start = input.storage_offset() if storage_offset is None else storage_offset
+    within_storage(input, size, stride, start)
     root = input
     if input._view is not None:
         root = input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval)
@@ -305,6 +347,10 @@ def view_as_real(input):
 def view_as_complex(input):
     if input.ndim == 0 or input._aval.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.dtype.is_complex or not input.dtype.is_floating_point:
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+                           f"{input.dtype.legacy}")
+    input.dtype.to_complex().held()
     return view(ROW["view_as_complex"], input)
 
 
@@ -335,6 +381,8 @@ def split(tensor, split_size_or_sections, dim=0):
                                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
         sizes = [min(k, n - i) for i in range(0, n, k)] if n else [0]
         return _pieces(tensor, sizes, d, "Split")
+    if isinstance(k, str):
+        raise TypeError("split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not str")
     k = [int(v) for v in k]
     if sum(k) != n:
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but "
@@ -353,7 +401,22 @@ def chunk(input, chunks, dim=0):
     return split(input, max(-(-n // chunks), 1), dim)
 
 
-def tensor_split(input, indices_or_sections, dim=0):
+def swapaxes(input, axis0, axis1):
+    return transpose(input, axis0, axis1)
+
+
+def split_method(self, split_size, dim=0):
+    return split(self, split_size, dim)
+
+
+def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sections=None, tensor_indices_or_sections=None):
+    """Pieces at given marks, or a number of nearly equal ones."""
+    for given in (indices, sections, tensor_indices_or_sections):
+        indices_or_sections = given if indices_or_sections is None else indices_or_sections
+    if not isinstance(indices_or_sections, (int, list, tuple, Tensor)):
+        shown = "" if indices_or_sections is None else type(indices_or_sections).__name__
+        raise TypeError(f"tensor_split() received an invalid combination of arguments - got ({shown}), but expected one of:\n * (tuple of "
+                        "ints indices, int dim = 0)\n * (Tensor tensor_indices_or_sections, int dim = 0)\n * (int sections, int dim = 0)\n")
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = wrap_dim(dim, input.ndim)
@@ -438,6 +501,6 @@ FUNCTIONS = {f.__name__: f for f in (
     reshape, ravel, flatten, unflatten, permute, transpose, t, movedim, squeeze, unsqueeze, narrow, select, diagonal, real, imag,
     view_as_real, view_as_complex, split, split_with_sizes, chunk, tensor_split, unbind, hsplit, vsplit, dsplit, broadcast_to,
     as_strided)}
-FUNCTIONS.update(swapaxes=transpose, swapdims=transpose, moveaxis=movedim, adjoint=lambda x: mT(x))
-METHODS = dict(FUNCTIONS, view=view_, view_as=view_as, reshape_as=reshape_as, expand=expand, expand_as=expand_as, unfold=unfold)
+FUNCTIONS.update(swapaxes=swapaxes, swapdims=transpose, moveaxis=movedim, adjoint=lambda x: mT(x))
+METHODS = dict(FUNCTIONS, view=view_, split=split_method, view_as=view_as, reshape_as=reshape_as, expand=expand, expand_as=expand_as, unfold=unfold)
 TORCH = dict(FUNCTIONS, broadcast_tensors=broadcast_tensors, atleast_1d=atleast_1d, atleast_2d=atleast_2d, atleast_3d=atleast_3d)

@@ -43,6 +43,7 @@ from torchish.nn._functional.activation import (
                                                 threshold_,
 )
 from torchish.nn._functional.attention import multi_head_attention_forward
+from torchish.nn._functional.dispatching import *
 from torchish.nn._functional.loss import (
                                                 binary_cross_entropy,
                                                 binary_cross_entropy_with_logits,
@@ -67,6 +68,7 @@ from torchish.nn._functional.loss import (
                                                 triplet_margin_loss,
                                                 triplet_margin_with_distance_loss,
 )
+from torchish.nn._functional.matrices import *
 from torchish.nn._functional.norm import (
                                                 batch_norm,
                                                 group_norm,

@@ -1,11 +1,14 @@
 """What `torch` itself offers of the layers' functions: the same computations with the positional signatures of the C++ side."""
 
+import math
+
 import torchish as torch
 from torchish.autograd.dispatch import apply
 from torchish.nn import functional as F
+from torchish.nn._functional import recurrent
 from torchish.nn._functional.activation import _drop
-from torchish.nn._functional.sparse import renormalise
-from torchish.nn.modules.rnn import CELLS
+from torchish.nn._functional.norm import follow, instances_normalised, normalised
+from torchish.nn._functional.sparse import MODES, bags, refuse_sparse, renormalise
 from torchish.ops import TABLE
 
 REDUCTION = {0: "none", 1: "mean", 2: "sum"}
@@ -17,6 +20,8 @@ PADDING = {0: "zeros", 1: "border", 2: "reflection"}
 
 def _dropout(name, fn, inplace):
     def drop(input, p, train):
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
         return fn(input, p, train, inplace)
     drop.__name__ = drop.__qualname__ = name
     drop.__doc__ = f"`{name}`, on a probability and whether it is training."
@@ -47,13 +52,24 @@ def native_dropout(input, p, train):
 
 # --- normalisation -----------------------------------------------------------------------------------------------------
 
-def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
     """`nn.functional.batch_norm` in the order of its kernel."""
-    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return normalised(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True):
-    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
+    if use_input_stats:
+        return instances_normalised(input, running_mean, running_var, weight, bias, momentum, eps)
+    return F.instance_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
+    return F.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+    input.size(1)       # PyTorch's error where there are no channels
+    return apply(TABLE["group_norm"], (input, weight, bias), (num_groups, eps))
 
 
 def _statistics(x, dims, eps):
@@ -78,7 +94,7 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out=None):
     """(batch norm, mean, reciprocal standard deviation); the latter two empty in evaluation."""
-    y = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    y = normalised(input, running_mean, running_var, weight, bias, training, momentum, eps)
     made = (y, input.new_empty(0), input.new_empty(0))
     if training:
         dims = (0, *range(2, input.dim()))
@@ -95,6 +111,29 @@ def _native_batch_norm_legit(input, weight, bias, *rest, out=None):
     """native_batch_norm, also without running statistics: (input, weight, bias, training, momentum, eps)."""
     mean, var, (training, momentum, eps) = (None, None, rest) if len(rest) == 3 else (rest[0], rest[1], rest[2:])
     return native_batch_norm(input, weight, bias, mean, var, training, momentum, eps, out=out)
+
+
+def batch_norm_update_stats(input, running_mean, running_var, momentum):
+    """(mean, biased variance) of each channel; the running ones follow, as always with the unbiased variance."""
+    _, mean, var = apply(TABLE["native_batch_norm_train"], (input, None, None), (1e-5,))
+    follow(running_mean, mean, momentum)
+    follow(running_var, var, momentum)
+    n = input.numel() // input.size(1)
+    return mean, var * ((n - 1) / n)
+
+
+def _between_devices(name):
+    def refuse(*args, **kwargs):
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend. It is a part of batch "
+                                  "normalisation over several GPUs; use nn.functional.batch_norm")
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "For GPUs only, as in PyTorch: raises NotImplementedError."
+    return refuse
+
+
+BETWEEN_DEVICES = {name: _between_devices(name) for name in (
+    "batch_norm_stats", "batch_norm_elemt", "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts",
+    "batch_norm_backward_reduce", "batch_norm_backward_elemt")}
 
 
 # --- losses ------------------------------------------------------------------------------------------------------------
@@ -165,7 +204,14 @@ def conv_tbc(input, weight, bias, pad=0):
         raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
     if bias.dim() != 1:
         raise RuntimeError("Bias must be 1-D")
+    if input.size(2) != weight.size(1):
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
     return F.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
+def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    """The rows of `weight` at `indices`; padding_idx=-1: every row has a gradient."""
+    return F.embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq, sparse)
 
 
 def embedding_renorm_(input, indices, max_norm, norm_type):
@@ -174,26 +220,71 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     return input
 
 
-# --- cells ---------------------------------------------------------------------------------------------------------------
-
-def _cell(name, mode):
-    step = CELLS[mode]
-
-    def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-        state = hx if isinstance(hx, (tuple, list)) else (hx,)
-        new = step(F.linear(input, w_ih, b_ih), F.linear(state[0], w_hh, b_hh), state)
-        return new if len(new) > 1 else new[0]
-    cell.__name__ = cell.__qualname__ = name
-    cell.__doc__ = "One step: the new hidden state" + (" and cell." if mode == "LSTM" else ".")
-    return cell
+def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
+                  include_last_offset=False, padding_idx=None):
+    """(the reduced rows of each bag, the bag of each index, the sizes of the bags, the indices of the maxima); mode: 0 sum, 1 mean,
+    2 maximum."""
+    if mode not in (0, 1, 2):
+        raise RuntimeError("`mode` must be sum, mean, or max.")
+    refuse_sparse(sparse, weight)
+    return bags(weight, indices, offsets, scale_grad_by_freq, MODES[mode], per_sample_weights, include_last_offset, padding_idx)
 
 
-TORCH_CELLS = {name: _cell(name, mode) for name, mode in (
-    ("rnn_tanh_cell", "RNN_TANH"), ("rnn_relu_cell", "RNN_RELU"), ("gru_cell", "GRU"), ("lstm_cell", "LSTM"))}
-TORCH = DROPOUTS | TORCH_CELLS | {f.__name__: f for f in (
-    native_dropout, batch_norm, instance_norm, native_layer_norm, native_group_norm, native_batch_norm, _native_batch_norm_legit,
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    """The sum, mean, max, min or prod of each segment along `axis`, given by their lengths or by where they begin (and the end)."""
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
+    if reduce not in ("sum", "mean", "max", "min", "prod"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if not -data.dim() <= axis < data.dim():
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-data.dim()}, {data.dim() - 1}], but got {axis})")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    axis %= data.dim()
+    name, given = ("offsets", offsets) if offsets is not None else ("lengths", lengths)
+    if given.dim() - 1 != axis:
+        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
+    if offsets is None:
+        if not unsafe:
+            if lengths.min() < 0:
+                raise RuntimeError("lengths contains negative value!")
+            if (lengths.sum(-1) != data.size(axis)).any():
+                raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+                                   "!unsafe.")
+        offsets = F.pad(lengths.cumsum(-1), (1, 0))
+    return apply(TABLE["segment_reduce"], (data, offsets), (reduce, initial))
+
+
+def _safe_softmax(input, dim, dtype=None):
+    """softmax that is 0 where all of a row is -inf."""
+    nothing = (input == -torch.inf).all(dim, keepdim=True)
+    return input.masked_fill(nothing, 0.0).softmax(dim, dtype=dtype).masked_fill(nothing, 0.0)
+
+
+def _softmax_backward_data(grad_output, output, dim, input_dtype):
+    """The gradient of softmax from its result."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm over all dimensions but one, which is kept; dim=-1: over all."""
+    if dim == -1:
+        return v.norm(pow)
+    kept = [1] * v.dim()
+    kept[dim] = v.shape[dim]
+    return v.movedim(dim, 0).reshape(v.shape[dim], math.prod(v.shape) // v.shape[dim]).norm(pow, 1).reshape(kept)
+
+
+TORCH = DROPOUTS | recurrent.TORCH | BETWEEN_DEVICES | {f.__name__: f for f in (
+    native_dropout, batch_norm, instance_norm, layer_norm, group_norm, embedding,
+    native_layer_norm, native_group_norm, native_batch_norm, _native_batch_norm_legit,
     binary_cross_entropy_with_logits, cosine_embedding_loss, margin_ranking_loss, triplet_margin_loss, kl_div, poisson_nll_loss,
     ctc_loss, grid_sampler, affine_grid_generator, adaptive_max_pool1d, constant_pad_nd, convolution,
-    conv_tbc, embedding_renorm_)}
+    conv_tbc, embedding_renorm_, norm_except_dim, embedding_bag, segment_reduce,
+    batch_norm_update_stats, _safe_softmax, _softmax_backward_data)}
 TORCH |= dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d"), grid_sampler)
 TORCH |= {name: getattr(F, name) for name in ("celu_", "selu_", "rrelu", "rrelu_", "pairwise_distance")}
+TORCH["_segment_reduce"] = segment_reduce
+F.conv_tbc = conv_tbc       # the one that nn.functional shares

@@ -120,7 +120,7 @@ def gelu(input, /, *, approximate="none"):
 
 @op(names="functional")
 def silu(input, /):
-    kernel("silu_cpu", input, "f")
+    kernel("silu_cpu", input, "fc")
     return input * jax.nn.sigmoid(input)
 
 

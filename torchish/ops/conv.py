@@ -1,6 +1,5 @@
-"""Convolutions, pooling, padding, resampling."""
+"""Convolutions, pooling, padding."""
 
-import itertools
 import math
 
 import jax.numpy as jnp
@@ -37,7 +36,27 @@ def _check_window(n, input, weight, stride, padding, dilation):
         raise RuntimeError("dilation should be greater than zero")
 
 
-def _check_conv(name, n, input, weight, bias, groups, channels):
+def _sizes_of(name, v, n):
+    """`tuple_of`, of as many numbers as the convolution has dimensions."""
+    t = tuple_of(v, n)
+    if len(t) != n:
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, "
+                           f"but got {name}={list(t)}")
+    return t
+
+
+def _check_conv(name, n, input, weight, bias, groups):
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    transposed = name == "conv_transpose"
+    if weight.shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+                           f"[{list(weight.shape)}] instead")
+    outs = weight.shape[1] * groups if transposed else weight.shape[0]
+    if bias is not None and bias.shape != (outs,):
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight.shape)}, expected bias to be "
+                           f"1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead")
+    channels = weight.shape[0] if transposed else weight.shape[1] * groups
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}{n}d, but got input of size: "
                            f"{list(input.shape)}")
@@ -59,14 +78,21 @@ def _ctype(x):
             "complex128": "c10::complex<double>"}.get(x.dtype.name, x.dtype.name)
 
 
+def _planar(name, t):
+    """The numbers of one dimension as the kernel in two dimensions shows them."""
+    return t if len(t) > 1 else (int(name != "output_padding"), *t)
+
+
 def _batched(fn, input, n):
     return fn(input) if input.ndim == n + 2 else fn(input[None])[0]
 
 
 def _conv(n, input, weight, bias, stride, padding, dilation, groups):
-    stride, dilation = tuple_of(stride, n), tuple_of(dilation, n)
-    _check_window(n, input, weight, stride, () if isinstance(padding, str) else tuple_of(padding, n), dilation)
-    _check_conv("conv", n, input, weight, bias, groups, weight.shape[1] * groups)
+    stride, dilation = _sizes_of("stride", stride, n), _sizes_of("dilation", dilation, n)
+    if isinstance(padding, str) and padding not in ("same", "valid"):
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    _check_window(n, input, weight, stride, () if isinstance(padding, str) else _sizes_of("padding", padding, n), dilation)
+    _check_conv("conv", n, input, weight, bias, groups)
     span = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     if padding == "same":
         if any(s != 1 for s in stride):
@@ -87,8 +113,14 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
 
 
 def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    _check_conv("conv_transpose", n, input, weight, bias, groups, weight.shape[0])
-    stride, dilation, padding, extra = (tuple_of(v, n) for v in (stride, dilation, padding, output_padding))
+    stride, dilation, padding, extra = (_sizes_of(name, v, n) for name, v in (
+        ("stride", stride), ("dilation", dilation), ("padding", padding), ("output_padding", output_padding)))
+    _check_window(n, input, weight, stride, padding, dilation)
+    _check_conv("conv_transpose", n, input, weight, bias, groups)
+    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
+        shown = " ".join(f"{name}_{side}: {v}" for name, t in (("output_padding", extra), ("stride", stride), ("dilation", dilation))
+                         for side, v in zip(("depth", "height", "width")[-max(n, 2):], _planar(name, t)))
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {shown}")
     # the transpose of a convolution: dilate the input by the stride, flip the kernel
     w = weight.reshape((groups, weight.shape[0] // groups) + weight.shape[1:])
     w = jnp.flip(jnp.swapaxes(w, 1, 2), tuple(range(3, n + 3))).reshape((-1, weight.shape[0] // groups) + weight.shape[2:])
@@ -240,7 +272,7 @@ def _register_pools(n):
         for k, o in enumerate(_sizes(output_size, input, n)):
             axis = input.ndim - n + k
             weights = np.stack([((np.arange(y.shape[axis]) >= a) & (np.arange(y.shape[axis]) < b)) / (b - a)
-                                for a, b in _adaptive_ranges(y.shape[axis], o)])
+                                for a, b in adaptive_ranges(y.shape[axis], o)])
             y = jnp.moveaxis(jnp.tensordot(y, jnp.asarray(weights, y.dtype), (axis, 1),
                                            precision=lax.Precision.HIGHEST), -1, axis)
         return y
@@ -265,12 +297,12 @@ def _window_count(sizes, kernel, stride, padding, outs, include_pad):
     return count
 
 
-def _adaptive_ranges(size, out):
+def adaptive_ranges(size, out):
     return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
 
 
 def _adaptive_table(size, out):
-    ranges = _adaptive_ranges(size, out)
+    ranges = adaptive_ranges(size, out)
     width = max((b - a for a, b in ranges), default=1)
     return np.array([[a + j if a + j < b else size for j in range(width)] for a, b in ranges]).reshape(out, width)
 
@@ -308,6 +340,15 @@ for _n in (1, 2, 3):
     _register_unpool(_n)
 
 
+@op(name="max_pool2d_with_indices_backward", names="", saves="2", node="MaxPool2DWithIndicesBackwardBackward0")
+def max_pool2d_with_indices_backward(grad_output, input, indices, /):
+    """A cotangent goes to where the maximum was."""
+    lead = math.prod(input.shape[:-2])
+    at, ct = indices.reshape((lead, -1)), grad_output.reshape((lead, -1))
+    y = jnp.zeros((lead, math.prod(input.shape[-2:])), ct.dtype).at[jnp.arange(lead)[:, None], at].add(ct)
+    return y.reshape(input.shape)
+
+
 # ---- patches
 
 def _patches(sizes, kernel, dilation, padding, stride):
@@ -320,6 +361,16 @@ def _patches(sizes, kernel, dilation, padding, stride):
 
 @op(names="functional", node="Im2ColBackward0")
 def unfold(input, /, kernel_size, dilation=1, padding=0, stride=1):
+    if input.ndim not in (3, 4):
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
+                           f"got: {list(input.shape)}")
+    kernel, spread, pads, step = (tuple_of(v, 2) for v in (kernel_size, dilation, padding, stride))
+    blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(input.shape[-2:], kernel, spread, pads, step))
+    if min(blocks) < 1:
+        raise RuntimeError(f"Given input with spatial size {tuple(input.shape[-2:])}, kernel_size={kernel}, dilation={spread}, "
+                           f"padding={pads}, calculated shape of the array of sliding blocks as {blocks}, but its components must be at "
+                           "least one.")
+
     def run(x):
         where, inside = _patches(x.shape[2:], kernel_size, dilation, padding, stride)
         y = jnp.where(inside, x.reshape(x.shape[:2] + (math.prod(x.shape[2:]),))[..., where], jnp.zeros((), x.dtype))
@@ -332,7 +383,10 @@ def fold(input, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
     size = tuple_of(output_size, 2)
     where, inside = _patches(size, kernel_size, dilation, padding, stride)
     x = input if input.ndim == 3 else input[None]
-    if x.shape[1] % where.shape[0] or x.shape[2] != where.shape[1]:
+    if x.shape[1] % where.shape[0]:
+        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+                           f"input.size(1)={x.shape[1]} and kernel_size={tuple_of(kernel_size, 2)}.")
+    if x.shape[2] != where.shape[1]:
         raise RuntimeError(f"Given output_size={size}, kernel_size={tuple_of(kernel_size, 2)}, "
                            f"dilation={tuple_of(dilation, 2)}, padding={tuple_of(padding, 2)}, stride={tuple_of(stride, 2)}, "
                            f"expected size of input's dimension 2 to match the calculated number of sliding blocks "
@@ -346,6 +400,17 @@ def fold(input, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
 # ---- padding
 
 _NP_MODE = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def _padded(n, lo, hi, mode):
+    """The places that a padded dimension of size n shows; negative padding crops."""
+    def crop(table):
+        return table[max(-lo, 0):len(table) - max(-hi, 0)]
+
+    def extend(table):
+        return np.pad(table, (max(lo, 0), max(hi, 0)), _NP_MODE[mode])
+    # what wraps around is what cropping left; reflections see the whole
+    return extend(crop(np.arange(n))) if mode == "circular" else crop(extend(np.arange(n)))
 
 
 @op(names="functional", node="ConstantPadNdBackward0", by="(mode, len(pad) // 2)",
@@ -380,164 +445,23 @@ def pad(input, /, pad, mode="constant", value=None):
                                f"padding ({lo}, {hi}) at dimension {axis} of input {list(input.shape)}")
         if mode == "circular" and max(lo, hi) > n:
             raise RuntimeError("Padding value causes wrapping around more than once.")
-        table = np.pad(np.arange(n), (max(lo, 0), max(hi, 0)), _NP_MODE[mode])
-        table = table[max(-lo, 0):len(table) - max(-hi, 0)]
-        y = jnp.take(y, table, axis=axis)
+        y = jnp.take(y, _padded(n, lo, hi, mode), axis=axis)
     return y
-
-
-# ---- resampling
-
-def _source_positions(size, out, scale, align_corners):
-    i = np.arange(out)
-    if align_corners:
-        return i * ((size - 1) / (out - 1) if out > 1 else 0.0)
-    return (i + 0.5) * (1 / scale if scale else size / out) - 0.5
-
-
-def _mix(x, axis, taps):
-    """Weighted sum of takes along one axis: taps = [(positions, weights)]."""
-    shape = [1] * x.ndim
-    shape[axis] = -1
-    return sum(jnp.take(x, at, axis=axis) * jnp.asarray(w.reshape(shape), x.dtype) for at, w in taps)
-
-
-def _linear_taps(size, out, scale, align):
-    p = np.maximum(_source_positions(size, out, scale, align), 0)
-    lo = np.minimum(p.astype(int), size - 1)
-    w = p - lo
-    return [(lo, 1 - w), (np.minimum(lo + 1, size - 1), w)]
-
-
-def _cubic(t, a=-0.75):
-    """The four weights of PyTorch's bicubic kernel at fraction t."""
-    def near(d):
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d):
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
-
-
-def _cubic_taps(size, out, scale, align):
-    p = _source_positions(size, out, scale, align)
-    lo = np.floor(p).astype(int)
-    return [(np.clip(lo + k - 1, 0, size - 1), w) for k, w in enumerate(_cubic(p - lo))]
-
-
-_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
-
-
-_UPSAMPLE = {("nearest", 3): "Nearest1D", ("nearest", 4): "Nearest2D", ("nearest", 5): "Nearest3D", ("linear", 3): "Linear1D",
-             ("nearest-exact", 3): "NearestExact1D", ("nearest-exact", 4): "NearestExact2D", ("nearest-exact", 5): "NearestExact3D",
-             ("bicubic", 4): "Bicubic2D", ("trilinear", 5): "Trilinear3D"}
-
-
-@op(names="functional", node="UpsampleBilinear2DBackward0", by="(mode, input._aval.ndim)",
-    variants={key: f"Upsample{kind}Backward0" for key, kind in _UPSAMPLE.items()}
-    | {("area", n + 2): f"AdaptiveAvgPool{n}DBackward0" for n in (2, 3)})
-def interpolate(input, /, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
-                antialias=False):
-    n = input.ndim - 2
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic "
-                             "| trilinear")
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
-    if antialias:
-        raise NotImplementedError("interpolate(antialias=True): resize without it, or average with avg_pool2d first")
-    spatial = input.shape[2:]
-    scales = (None,) * n if size is not None else tuple_of(scale_factor, n)
-    out = tuple_of(size, n) if size is not None else tuple(int(math.floor(i * s)) for i, s in zip(spatial, scales))
-    if recompute_scale_factor:
-        scales = (None,) * n
-    if mode in _LINEAR and _LINEAR[mode] != n:
-        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input")
-    if mode not in _LINEAR and mode not in ("nearest", "nearest-exact", "area"):
-        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
-                                  f"nearest-exact (got {mode})")
-    y = input
-    for k, (i, o, s) in enumerate(zip(spatial, out, scales)):
-        axis = k + 2
-        if mode in ("nearest", "nearest-exact"):
-            half = 0.5 if mode == "nearest-exact" else 0.0
-            ratio = np.float32(1 / s if s else i / o)
-            table = np.minimum(((np.arange(o) + np.float32(half)).astype(np.float32) * ratio).astype(int), i - 1)
-            y = jnp.take(y, table, axis=axis)
-        elif mode == "area":
-            weights = np.stack([((np.arange(i) >= a) & (np.arange(i) < b)) / (b - a) for a, b in _adaptive_ranges(i, o)])
-            y = jnp.moveaxis(jnp.tensordot(y, jnp.asarray(weights, y.dtype), (axis, 1)), -1, axis)
-        else:
-            y = _mix(y, axis, (_cubic_taps if mode == "bicubic" else _linear_taps)(i, o, s, bool(align_corners)))
-    return y
-
-
-def _unnormalised(g, size, align):
-    return (g + 1) / 2 * (size - 1) if align else ((g + 1) * size - 1) / 2
-
-
-def _bounced(p, size, align):
-    lo, hi = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
-    span = max(hi - lo, 1e-30)
-    d = jnp.abs(p - lo) % (2 * span)
-    return jnp.clip(jnp.where(d > span, 2 * span - d, d) + lo, 0, size - 1)
-
-
-@op(names="torch functional", node="GridSampler2DBackward0")
-def grid_sample(input, grid, /, mode="bilinear", padding_mode="zeros", align_corners=None):
-    n = input.ndim - 2
-    sizes = input.shape[2:]
-    align = bool(align_corners)
-    position = [_unnormalised(grid[..., n - 1 - k], sizes[k], align) for k in range(n)]
-
-    def fit(p, size):
-        if padding_mode == "border":
-            return jnp.clip(p, 0, size - 1)
-        return _bounced(p, size, align) if padding_mode == "reflection" else p
-
-    def read(at):
-        """Values at integer places, (N, C, outs...); zero outside."""
-        inside, flat = True, 0
-        for p, size in zip(at, sizes):
-            inside = inside & (p >= 0) & (p < size)
-            flat = flat * size + jnp.clip(p, 0, size - 1).astype(int)
-        rows = input.reshape(input.shape[:2] + (-1,))
-        v = jnp.take_along_axis(rows, flat.reshape(flat.shape[0], 1, -1), axis=2)
-        return jnp.where(inside[:, None], v.reshape(v.shape[:2] + flat.shape[1:]), 0)
-    if mode == "nearest":
-        return read([jnp.round(fit(p, s)) for p, s in zip(position, sizes)])
-    if mode == "bicubic":
-        base = [jnp.floor(p) for p in position]
-        weights = [_cubic(p - b) for p, b in zip(position, base)]
-        taps = itertools.product(range(4), repeat=n)
-        return sum(read([fit(b + (k - 1), s) for b, k, s in zip(base, tap, sizes)])
-                   * math.prod([w[k] for w, k in zip(weights, tap)])[:, None] for tap in taps)
-    position = [fit(p, s) for p, s in zip(position, sizes)]
-    base = [jnp.floor(lax.stop_gradient(p)) for p in position]
-    out = 0
-    for corner in itertools.product((0, 1), repeat=n):
-        w = math.prod([p - b if c else 1 - (p - b) for p, b, c in zip(position, base, corner)])
-        out = out + read([b + c for b, c in zip(base, corner)]) * w[:, None]
-    return out
-
-
-@op(names="functional", node="AffineGridGeneratorBackward0")
-def affine_grid(theta, /, size, align_corners=None):
-    spatial = size[2:]
-    axes = [jnp.linspace(-1, 1, s, dtype=theta.dtype) * (1 if align_corners else (s - 1) / s) for s in spatial]
-    grid = jnp.stack(jnp.meshgrid(*axes, indexing="ij")[::-1] + [jnp.ones(spatial, theta.dtype)], axis=-1)
-    return jnp.einsum("...i,nji->n...j", grid, theta, precision=lax.Precision.HIGHEST)
 
 
 # ---- pixel arrangements
 
+def _check_pixels(name, factor, input, r):
+    if input.ndim < 3:
+        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"{name} expects a positive {factor}, but got {r}")
+
+
 @op(names="torch functional")
 def pixel_shuffle(input, /, upscale_factor):
     r = upscale_factor
+    _check_pixels("pixel_shuffle", "upscale_factor", input, r)
     *lead, c, h, w = input.shape
     if c % (r * r):
         raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
@@ -551,6 +475,7 @@ def pixel_shuffle(input, /, upscale_factor):
 @op(names="torch functional")
 def pixel_unshuffle(input, /, downscale_factor):
     r = downscale_factor
+    _check_pixels("pixel_unshuffle", "downscale_factor", input, r)
     *lead, c, h, w = input.shape
     if h % r or w % r:
         raise RuntimeError(f"pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)={h} is "
@@ -563,5 +488,9 @@ def pixel_unshuffle(input, /, downscale_factor):
 
 @op(names="torch functional", aliases="functional.native_channel_shuffle torch.native_channel_shuffle")
 def channel_shuffle(input, /, groups):
+    if input.ndim < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     n, c = input.shape[:2]
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     return jnp.swapaxes(input.reshape((n, groups, c // groups) + input.shape[2:]), 1, 2).reshape(input.shape)

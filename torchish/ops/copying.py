@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from torchish.ops import dtypes
 from torchish.ops.promote import cast, is_number
@@ -44,6 +45,44 @@ def fill(input, value, /):
     if not is_number(value) and value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     return jnp.broadcast_to(cast(value, dtypes.of(input)), input.shape)
+
+
+@op(names="", node="AsStridedScatterBackward0", saves="")
+def as_strided_scatter(input, src, /, size, stride, offset, strides, start):
+    """`input`, whose elements lie in memory by `strides` from `start`, with `src` at the places of another geometry."""
+    if src.shape != size:
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(size)}")
+    here, there = _places(input.shape, strides, start), _places(size, stride, offset)
+    order = np.argsort(here, kind="stable")
+    at = np.searchsorted(here, there, sorter=order)
+    found = order[np.minimum(at, here.size - 1)] if here.size else at
+    # memory that `input` does not show is nowhere in the result
+    found = np.where(here[found] == there, found, here.size) if here.size else found
+    # PyTorch's gradient reads every place, also where places repeat
+    out = input.reshape(-1).at[found].set(cast(src, dtypes.of(input)).reshape(-1), mode="drop", unique_indices=True)
+    return out.reshape(input.shape)
+
+
+def _places(sizes, strides, start):
+    """Where in memory each element lies, flat."""
+    out = np.asarray(start)
+    for n, step in zip(sizes, strides):
+        out = out[..., None] + step * np.arange(n)
+    return out.reshape(-1)
+
+
+def _drawn(name, node, **facts):
+    @op(names="", name=name, node=node, saves="", **facts)
+    def drawn(numbers, /, *parameters):
+        """Random numbers as a function of their distribution's parameters, of which PyTorch's derivative is zero."""
+        return numbers
+
+
+for _name, _node in (("bernoulli", "BernoulliBackward0"), ("normal_mean", "NormalBackward1"), ("normal_std", "NormalBackward2"),
+                     ("normal_both", "NormalBackward3"), ("poisson", "PoissonBackward0")):
+    _drawn(_name, _node)
+_drawn("bernoulli_p", "NotImplemented", underivable="bernoulli")
+_drawn("binomial", "NotImplemented", underivable="binomial")
 
 
 @op(names="", node="AddBackward0", saves="")

@@ -28,10 +28,13 @@ def arange(*, start=0, end, step=1, dtype=None):
     if (step > 0) != (end >= start) and start != end:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     d = _number_dtype(dtype, start, end, step)
-    n = math.ceil((end - start) / step)
     if d.category < 2:
-        start, step = int(start), int(step)
-        return cast(start + step * jnp.arange(n, dtype="int64"), d)
+        # PyTorch counts in integers
+        start, end, step = int(start), int(end), int(step)
+        if not step:
+            raise ValueError("step must be nonzero")
+        return cast(start + step * jnp.arange(max(-((start - end) // step), 0), dtype="int64"), d)
+    n = math.ceil((end - start) / step)
     # PyTorch counts in double precision
     return (start + step * jnp.arange(n, dtype="float64")).astype(d.np)
 

@@ -31,11 +31,29 @@ class dtype:
     def __deepcopy__(self, memo):
         return self
 
+    def held(self):
+        """This dtype, if torchish has tensors of it."""
+        return self
+
     def to_real(self):
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return {complex64: float32, complex128: float64, ALIASES["chalf"]: float16}.get(self, self)
 
     def to_complex(self):
-        return {float32: complex64, float64: complex128}.get(self, self)
+        made = {float16: ALIASES["chalf"], float32: complex64, float64: complex128, bfloat16: complex64}.get(self)
+        if made is None and not self.is_complex:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.legacy}")
+        return made or self
+
+    @property
+    def abbr(self):
+        """A short name: f32, i64, b8."""
+        if self.name.startswith(("float8_", "float4_")):
+            return "f" + self.name.removeprefix("float").replace("_", "")
+        if self.name.startswith("bits"):
+            return "b" + self.name[4:] + ("" if "x" in self.name else "x1")
+        kind = self.name.rstrip("0123456789")
+        short = {"int": "i", "uint": "u", "float": "f", "bfloat": "bf", "complex": "c", "bool": "b8"}.get(kind)
+        return self.name if short is None or self.itemsize == 1 and self.name[-1] != "8" and short != "b8" else short + self.name[len(kind):]
 
 
 class Unheld(dtype):
@@ -54,9 +72,10 @@ class Unheld(dtype):
             raise RuntimeError(self._signed)
         return self._signed
 
-    @property
-    def np(self):
+    def held(self):
         raise NotImplementedError(f"torchish has no tensors of {self!r}; use {self._instead}")
+
+    np = property(held)
 
 
 uint8 = dtype("uint8", "uint8", "int", "Byte")
@@ -150,7 +169,7 @@ def number_dtype(x):
     if isinstance(x, (int, np.integer)):
         return int64
     if isinstance(x, (complex, np.complexfloating)):
-        return _default.to_complex() if _default.to_complex() is not _default else complex64
+        return _default.to_complex()
     return _default
 
 
@@ -161,7 +180,7 @@ def _complex_of(d):
     if d is float16:
         raise NotImplementedError("PyTorch gives torch.complex32 here, which torchish does not have; convert the float16 tensor "
                                   "with .float() first")
-    return complex64 if d is bfloat16 else d.to_complex()
+    return d.to_complex()
 
 
 def result_type(operands):

@@ -1,6 +1,4 @@
-"""Gathering, scattering, joining and rearranging."""
-
-import itertools
+"""Gathering and scattering by tensors of indices."""
 
 import jax
 import jax.numpy as jnp
@@ -8,114 +6,8 @@ import numpy as np
 from jax import lax
 
 from torchish.ops import dtypes
-from torchish.ops.promote import (
-    CTYPES,
-    broadcast_shapes,
-    cast,
-    dtype_of,
-    is_number,
-    promote,
-    promote_float,
-    result_type,
-    wrap_dim,
-    wrap_dims,
-)
+from torchish.ops.promote import CTYPES, broadcast_shapes, cast, dtype_of, is_number, kernel, wrap_dim
 from torchish.ops.table import op
-
-# ---- joining
-
-@op(names="torch", aliases="concat concatenate")
-def cat(*tensors, dim=0):
-    if not tensors:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    for i, t in enumerate(tensors):
-        if t.ndim == 0:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    d = result_type(*tensors)
-    # a one-dimensional empty tensor is skipped, whatever the others' rank
-    parts = [t for t in tensors if t.shape != (0,)] or [tensors[0]]
-    axis = wrap_dim(dim, parts[0].ndim)
-    for i, t in enumerate(parts):
-        if t.ndim != parts[0].ndim:
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {parts[0].ndim} and {t.ndim}")
-        for k in range(t.ndim):
-            if k != axis and t.shape[k] != parts[0].shape[k]:
-                raise RuntimeError(f"Sizes of tensors must match except in dimension {axis}. Expected size "
-                                   f"{parts[0].shape[k]} but got size {t.shape[k]} for tensor number {i} in the list.")
-    return jnp.concatenate([cast(t, d) for t in parts], axis=axis)
-
-
-def _stack(tensors, dim, name="stack"):
-    if not tensors:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    axis = wrap_dim(dim, tensors[0].ndim + 1)
-    for i, t in enumerate(tensors):
-        if t.shape != tensors[0].shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 "
-                               f"and {list(t.shape)} at entry {i}")
-    d = result_type(*tensors)
-    return jnp.stack([cast(t, d) for t in tensors], axis=axis)
-
-
-@op(names="torch")
-def stack(*tensors, dim=0):
-    return _stack(tensors, dim)
-
-
-def _some(name, tensors):
-    if not tensors:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-
-
-@op(names="torch", node="CatBackward0")
-def hstack(*tensors):
-    _some("hstack", tensors)
-    parts = [jnp.atleast_1d(t) for t in tensors]
-    return cat(*parts, dim=0 if parts and parts[0].ndim == 1 else 1)
-
-
-@op(names="torch", node="CatBackward0", aliases="row_stack")
-def vstack(*tensors):
-    _some("vstack", tensors)
-    return cat(*map(jnp.atleast_2d, tensors), dim=0)
-
-
-@op(names="torch", node="CatBackward0")
-def dstack(*tensors):
-    _some("dstack", tensors)
-    return cat(*map(jnp.atleast_3d, tensors), dim=2)
-
-
-@op(names="torch", node="CatBackward0")
-def column_stack(*tensors):
-    return cat(*(t.reshape(-1, 1) if t.ndim < 2 else t for t in tensors), dim=1)
-
-
-@op(names="torch")
-def block_diag(*tensors):
-    d = result_type(*tensors)
-    parts = [cast(jnp.atleast_2d(t), d) for t in tensors]
-    out = jnp.zeros((sum(p.shape[0] for p in parts), sum(p.shape[1] for p in parts)), d.np)
-    r = c = 0
-    for p in parts:
-        out = out.at[r:r + p.shape[0], c:c + p.shape[1]].set(p)
-        r, c = r + p.shape[0], c + p.shape[1]
-    return out
-
-
-@op(names="torch", node="StackBackward0")
-def cartesian_prod(*tensors):
-    if len(tensors) == 1:
-        return tensors[0]
-    return jnp.stack([g.reshape(-1) for g in jnp.meshgrid(*tensors, indexing="ij")], axis=1)
-
-
-@op(names="torch", node="StackBackward0")
-def combinations(input, /, r=2, with_replacement=False):
-    pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(pick(range(input.shape[0]), r)), int).reshape(-1, r)
-    return input[rows]
-
 
 # ---- gathering
 
@@ -206,13 +98,18 @@ def scatter(input, index, src, /, dim, *, reduce=None):
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     # PyTorch's gradient gathers for every source element, also where indices repeat
-    y = _added(at, v) if reduce == "add" else (at.min(v) if x.dtype == bool else at.multiply(v)) if reduce else at.set(v, unique_indices=True)
+    y = added(at, v) if reduce == "add" else multiplied(at, v) if reduce else at.set(v, unique_indices=True)
     return y.reshape(input.shape)
 
 
-def _added(at, v):
+def added(at, v):
     """The sum at some places; of booleans it is `or`, as in PyTorch."""
     return at.max(v) if v.dtype == bool else at.add(v)
+
+
+def multiplied(at, v):
+    """The product at some places; of booleans it is `and`, as in PyTorch."""
+    return at.min(v) if v.dtype == bool else at.multiply(v)
 
 
 @op(inplace=True, order="input, dim, index, src", saves="1")
@@ -221,7 +118,7 @@ def scatter_add(input, index, src, /, dim):
     x, i, d = _spread(input, index, dim)
     if not i.size:
         return input
-    return _added(x.at[_grid(i, d)], _source("scatter", input, src, i)).reshape(input.shape)
+    return added(x.at[_grid(i, d)], _source("scatter", input, src, i)).reshape(input.shape)
 
 
 _START = {"sum": 0, "mean": 0, "prod": 1, "amax": "-inf", "amin": "inf"}
@@ -244,14 +141,15 @@ def _combine(x, where, v, name, include_self):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {name}")
     base = x if include_self else x.at[where].set(jnp.asarray(_limit(x, name), x.dtype))
     if name in ("sum", "mean"):
-        y = base.at[where].add(v)
+        y = added(base.at[where], v)
         if name == "sum":
             return y
         n = jnp.full(x.shape, int(include_self), "int64").at[where].add(1)
         n = jnp.maximum(n, 1).astype(x.dtype)
+        kernel("scatter_gather_tensor_cpu_reduce_mean", x, "ifc")
         return y / n if dtype_of(x).category >= 2 else jnp.floor_divide(y, n)
     if name == "prod":
-        return _product_scattered(base, where, v)
+        return multiplied(base.at[where], v) if x.dtype == bool else _product_scattered(base, where, v)
     return _evenly_scattered(base, where, v, name)
 
 
@@ -262,13 +160,12 @@ def _product_scattered(base, where, v):
     @factor.defjvp
     def jvp(primals, tangents):
         (base, v), (tb, tv) = primals, tangents
-        zeros = (base == 0).astype(base.dtype).at[where].add((v == 0).astype(v.dtype))
-        others = jnp.where(base == 0, 1, base).at[where].multiply(jnp.where(v == 0, 1, v))
-
-        def rest(x, product, none):
-            return jnp.where(x == 0, jnp.where(none == 1, product, 0), jnp.where(none == 0, product / jnp.where(x == 0, 1, x), 0))
-        out = (tb * rest(base, others, zeros)).at[where].add(tv * rest(v, others[where], zeros[where]))
-        return factor(base, v), out
+        y = factor(base, v)
+        one = jnp.where(base == 0, 1, base)
+        none = jnp.zeros_like(base).at[where].add((v == 0).astype(v.dtype))
+        alone = (v == 0) & (none[where] == 1)
+        slope = jnp.where(alone, factor(base, jnp.where(alone, 1, v))[where], y[where] / jnp.where(v == 0, 1, v))
+        return y, (tb * factor(one, v) / one).at[where].add(tv * slope)
     return factor(base, v)
 
 
@@ -317,7 +214,7 @@ def index_add(input, index, source, alpha=1, /, dim=None):
     v = _row_source("index_add", input, source, index, d)
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         v = v * cast(alpha, dtype_of(input))
-    return _added(x.at[_rows(d, i)], v).reshape(input.shape)
+    return added(x.at[_rows(d, i)], v).reshape(input.shape)
 
 
 @op(inplace=True, order="input, dim, index, source", saves="1")
@@ -340,6 +237,7 @@ def index_fill(input, index, value, /, dim):
 
 @op(inplace=True, order="input, dim, index, source, reduce, *, include_self=True", saves="01r")
 def index_reduce(input, index, source, /, dim, reduce, *, include_self=True):
+    kernel("index_func_", input, "ifc")
     x, i, d = _spread(input, index, dim)
     return _combine(x, _rows(d, i), _row_source("index_reduce", input, source, index, d), reduce,
                     include_self).reshape(input.shape)
@@ -354,7 +252,7 @@ def masked_fill(input, mask, value, /):
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                            f"{value.ndim} dimension(s).")
     shape = broadcast_shapes(input.shape, mask.shape)
-    if (isinstance(value, complex) if is_number(value) else dtype_of(value).is_complex) and not dtype_of(input).is_complex:
+    if dtype_of(value).is_complex and not dtype_of(input).is_complex:
         kind = {"Float": "float", "Double": "double", "Long": "int64_t", "Int": "int"}.get(dtype_of(input).legacy, dtype_of(input).legacy)
         raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
     return jnp.where(mask, cast(value, dtype_of(input)), jnp.broadcast_to(input, shape))
@@ -383,7 +281,7 @@ def put(input, index, source, /, accumulate=False):
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = "
                            f"{dtype_of(input).legacy} and source.dtype = {dtype_of(source).legacy}")
     at, v = flat.at[i], source.reshape(-1)
-    return (_added(at, v) if accumulate else at.set(v, unique_indices=True)).reshape(input.shape)
+    return (added(at, v) if accumulate else at.set(v, unique_indices=True)).reshape(input.shape)
 
 
 def _written(input, src, *index):
@@ -419,243 +317,3 @@ def diagonal_scatter(input, src, /, offset=0, dim1=0, dim2=1):
     i = _diagonal_index(moved.shape, offset, moved.ndim - 2, moved.ndim - 1)
     y = moved.at[tuple([slice(None)] * (moved.ndim - 2) + i[-2:])].set(src)
     return jnp.moveaxis(y, (-2, -1), (d1, d2))
-
-
-# ---- triangles and diagonals
-
-@op(inplace=True)
-def tril(input, /, diagonal=0):
-    return _triangle("tril", jnp.tril, input, diagonal)
-
-
-@op(inplace=True)
-def triu(input, /, diagonal=0):
-    return _triangle("triu", jnp.triu, input, diagonal)
-
-
-def _triangle(name, fn, input, k):
-    if input.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return fn(input, k)
-
-
-@op(node="DiagonalBackward0_copy", by="input._aval.ndim == 1", variants={True: "DiagEmbedBackward0"})
-def diag(input, /, diagonal=0):
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    return jnp.diagonal(input, diagonal) if input.ndim == 2 else jnp.diag(input, diagonal)
-
-
-@op(node="DiagEmbedBackward0")
-def diag_embed(input, /, offset=0, dim1=-2, dim2=-1):
-    d1, d2 = wrap_dim(dim1, input.ndim + 1), wrap_dim(dim2, input.ndim + 1)
-    if d1 == d2:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    n = input.shape[-1] + abs(offset)
-    rows = np.arange(input.shape[-1])
-    out = jnp.zeros(input.shape[:-1] + (n, n), input.dtype)
-    out = out.at[..., rows + max(-offset, 0), rows + max(offset, 0)].set(input)
-    return jnp.moveaxis(out, (-2, -1), (d1, d2))
-
-
-@op(node="DiagEmbedBackward0")
-def diagflat(input, /, offset=0):
-    return jnp.diag(input.reshape(-1), offset)
-
-
-# ---- rearranging
-
-@op()
-def flip(input, /, dims):
-    dims = wrap_dims(dims, input.ndim) if dims != () else ()
-    return jnp.flip(input, dims)
-
-
-@op(node="FlipBackward0")
-def fliplr(input, /):
-    if input.ndim < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return jnp.flip(input, 1)
-
-
-@op(node="FlipBackward0")
-def flipud(input, /):
-    if input.ndim < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return jnp.flip(input, 0)
-
-
-@op()
-def roll(input, /, shifts, dims=()):
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims or ())
-    if not shifts:
-        raise RuntimeError("`shifts` required")
-    if not dims and len(shifts) == 1:
-        return jnp.roll(input.reshape(-1), shifts[0]).reshape(input.shape)
-    if len(dims) != len(shifts):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    if not input.ndim:
-        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-    return jnp.roll(input, shifts, tuple(wrap_dim(d, input.ndim) for d in dims))
-
-
-@op()
-def rot90(input, /, k=1, dims=(0, 1)):
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input.ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.ndim:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return jnp.rot90(input, k, dims)
-
-
-@op(names="method")
-def repeat(input, /, repeats):
-    if len(repeats) < input.ndim:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return jnp.tile(input, repeats)
-
-
-@op(node="RepeatBackward0")
-def tile(input, /, dims):
-    return jnp.tile(input, dims)
-
-
-@op(node="ViewBackward0")
-def repeat_interleave(input, /, repeats, dim=None, *, output_size=None):
-    """`repeats` is static: an int or a tuple (the binding reads a tensor of repeats first)."""
-    x, axis = (input.reshape(-1), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
-    if isinstance(repeats, int):
-        if repeats < 0:
-            raise RuntimeError("Repeats must be non-negative")
-        return jnp.repeat(x, repeats, axis=axis)
-    if len(repeats) not in (1, x.shape[axis]):
-        raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
-                           f"{len(repeats)} and input.size({axis}) = {x.shape[axis]}")
-    return jnp.take(x, np.repeat(np.arange(x.shape[axis]), repeats), axis=axis)
-
-
-# ---- counting
-
-@op(names="functional", differentiable=False)
-def one_hot(input, /, num_classes):
-    """`num_classes` is static here (the binding reads the largest class for -1)."""
-    if dtype_of(input) is not dtypes.int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    return (input[..., None] == jnp.arange(num_classes)).astype("int64")
-
-
-@op(differentiable=False)
-def bincount(input, weights=None, /, minlength=0, *, length=None):
-    """`length` is static (the binding reads the largest value)."""
-    if dtype_of(input).category != 1 or input.ndim != 1:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    w = jnp.ones(input.shape, "int64") if weights is None else (
-        weights if weights.dtype.name == "float32" else cast(weights, dtypes.float64))
-    d = w.dtype if weights is None else jnp.dtype("float64") if weights.dtype.name != "float32" else w.dtype
-    return jnp.zeros(max(length or 0, minlength), d).at[input].add(w)
-
-
-@op(differentiable=False)
-def histc(input, /, bins=100, min=0, max=0):
-    x = input.reshape(-1)
-    lo, hi = (jnp.min(x), jnp.max(x)) if min == max == 0 and x.size else (min, max)
-    if isinstance(lo, (int, float)) and lo > hi:
-        raise RuntimeError("torch.histc: max must be larger than min")
-    lo, hi = jnp.asarray(lo, x.dtype), jnp.asarray(hi, x.dtype)
-    lo, hi = jnp.where(lo == hi, lo - 1, lo), jnp.where(lo == hi, hi + 1, hi)
-    inside = (x >= lo) & (x <= hi)
-    bin_ = ((x - lo) / (hi - lo) * bins).astype(int)
-    return jnp.zeros(bins, x.dtype).at[jnp.minimum(bin_, bins - 1)].add(inside.astype(x.dtype))
-
-
-# ---- integrals and differences
-
-def _slices(x, d):
-    return lax.slice_in_dim(x, 1, None, axis=d), lax.slice_in_dim(x, 0, -1, axis=d)
-
-
-def _strips(y, x, dx, dim):
-    """Areas of the trapezoids along dim."""
-    d = wrap_dim(dim, y.ndim)
-    hi, lo = _slices(y, d)
-    if x is None:
-        (total,) = promote_float(hi + lo)
-        return total * jnp.asarray(dx / 2, total.dtype), d
-    if x.ndim == 1:
-        if x.shape[0] != y.shape[d]:
-            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
-        x = x.reshape((-1,) + (1,) * (y.ndim - d - 1))
-        step = x[1:] - x[:-1]
-    else:
-        step = jnp.subtract(*_slices(x, wrap_dim(dim, x.ndim)))
-    step, total = promote_float(step, hi + lo)
-    return step * total / 2, d
-
-
-@op(aliases="trapz", names="torch", node="MulBackward1", by="x is not None", variants={True: "DivBackward1"})
-def trapezoid(y, x=None, /, *, dx=1, dim=-1):
-    strips, d = _strips(y, x, dx, dim)
-    return jnp.sum(strips, axis=d)
-
-
-@op(names="torch", node="CumsumBackward0")
-def cumulative_trapezoid(y, x=None, /, *, dx=1, dim=-1):
-    strips, d = _strips(y, x, dx, dim)
-    return jnp.cumsum(strips, axis=d)
-
-
-@op(names="", node="CatBackward0")
-def gradient(input, coordinates=None, /, spacing=1.0, dim=0, edge_order=1):
-    """The numeric gradient along one dimension, at equal steps or at given coordinates."""
-    d = wrap_dim(dim, input.ndim)
-    if input.shape[d] < edge_order + 1:
-        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-    y = jnp.moveaxis(input, d, 0)
-    y = y if dtype_of(y).category >= 2 else cast(y, dtypes.get_default())
-    x = coordinates if coordinates is not None else jnp.arange(y.shape[0], dtype=y.dtype) * jnp.asarray(spacing, y.dtype)
-    return jnp.moveaxis(_slope(y, x.reshape((-1,) + (1,) * (y.ndim - 1)), edge_order), 0, d)
-
-
-def _slope(y, x, edge_order):
-    h = x[1:] - x[:-1]
-    if y.shape[0] > 2:
-        a, b = h[:-1], h[1:]
-        inside = (a * a * y[2:] + (b * b - a * a) * y[1:-1] - b * b * y[:-2]) / (a * b * (a + b))
-    else:
-        inside = y[:0]
-    if edge_order == 1:
-        first, last = (y[1:2] - y[:1]) / h[:1], (y[-1:] - y[-2:-1]) / h[-1:]
-    else:
-        def edge(y0, y1, y2, p, q):
-            return (-(2 * p + q) / (p * (p + q))) * y0 + ((p + q) / (p * q)) * y1 - (p / (q * (p + q))) * y2
-        first = edge(y[:1], y[1:2], y[2:3], h[:1], h[1:2])
-        last = -edge(y[-1:], y[-2:-1], y[-3:-2], h[-1:], h[-2:-1])
-    return jnp.concatenate([first, inside, last])
-
-
-@op(inplace=True)
-def renorm(input, /, p, dim, maxnorm):
-    from torchish.ops.reduce import vector_norm
-    if input.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
-    d = wrap_dim(dim, input.ndim)
-    n = vector_norm(input, p, tuple(i for i in range(input.ndim) if i != d), True)
-    return input * jnp.where(n > maxnorm, jnp.asarray(maxnorm, n.dtype) / (n + 1e-7), 1)
-
-
-@op(names="torch", differentiable=False, numbers="01")
-def isin(elements, test_elements, /, *, assume_unique=False, invert=False):
-    return jnp.isin(*promote(elements, test_elements) if is_number(elements) or is_number(test_elements)
-                    else (elements, test_elements), invert=invert)
-
-
-@op(names="torch", differentiable=False)
-def unravel_index(indices, /, shape):
-    out = []
-    for n in reversed(shape):
-        out.append(indices % n)
-        indices = indices // n
-    return tuple(reversed(out))

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 
+from torchish.ops.index import added
 from torchish.ops.table import op
 
 
@@ -23,7 +24,7 @@ def _index_put(input, value, /, *indices, present, accumulate):
     except ValueError:
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
                            f"shape {list(shape)}") from None
-    return at.add(value) if accumulate else at.set(value)
+    return added(at, value) if accumulate else at.set(value)
 
 
 def _where(indices, present, shape):

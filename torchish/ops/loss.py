@@ -162,7 +162,7 @@ def multi_margin_loss(input, target, weight=None, /, p=1, margin=1.0, reduction=
     z = z if weight is None else z * weight[t][:, None]
     z = jnp.where(jnp.arange(x.shape[1]) == t[:, None], 0, z)
     loss = jnp.sum(z, axis=1) / x.shape[1]
-    return reduced(loss if input.ndim > 1 else loss[0], reduction)
+    return reduced(loss.reshape(target.shape), reduction)
 
 
 @op(names="functional", saves="01", node="SubBackward0", by="reduction", variants=REDUCED)

@@ -36,7 +36,7 @@ def _check_normalized(input, shape, start="*, ", **parameters):
                            f"input of size{list(input.shape)}")
 
 
-@op(names="torch functional", order="input, normalized_shape, weight=None, bias=None, eps=1e-05", node="NativeLayerNormBackward0")
+@op(names="functional", order="input, normalized_shape, weight=None, bias=None, eps=1e-05", node="NativeLayerNormBackward0")
 def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05):
     _check_normalized(input, tuple(normalized_shape), weight=weight, bias=bias)
     n = len(normalized_shape)
@@ -57,9 +57,15 @@ def _per_channel(p, ndim):
     return None if p is None else p.reshape((1, -1) + (1,) * (ndim - 2))
 
 
-@op(names="torch functional", order="input, num_groups, weight=None, bias=None, eps=1e-05", node="NativeGroupNormBackward0")
+@op(names="functional", order="input, num_groups, weight=None, bias=None, eps=1e-05", node="NativeGroupNormBackward0")
 def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
     n, c = input.shape[:2]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    for name, p in ("weight", weight), ("bias", bias):
+        if p is not None and p.shape != (c,):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                               f"{list(p.shape)} and input of shape {list(input.shape)}")
     if c % num_groups:
         raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
                            f"{list(input.shape)} and num_groups={num_groups}")
@@ -91,7 +97,7 @@ def native_instance_norm(input, weight=None, bias=None, /, eps=1e-05):
     return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
 
 
-@op(names="torch functional", saves="01")
+@op(names="functional", saves="01")
 def embedding(input, weight, /, padding_idx=None):
     if dtype_of(input).name not in ("int64", "int32"):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "

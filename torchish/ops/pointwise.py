@@ -71,7 +71,7 @@ def sub(input, other, alpha=1, /):
     return x - y
 
 
-@op(names="torch", node="RsubBackward1", numbers="1")
+@op(names="torch", node="RsubBackward1", numbers="1", by="isinstance(other, Tensor)", variants={True: "RsubBackward0"})
 def rsub(input, other, alpha=1, /):
     refuse_bool_sub(input, other)
     x, y = promote(_scaled(input, alpha, other), other)
@@ -179,7 +179,7 @@ def _pow(input, exponent):
     return _power(*jnp.broadcast_arrays(x, e))
 
 
-@op(inplace=True, numbers="01")
+@op(inplace=True, numbers="01", by="isinstance(exponent, Tensor)", variants={True: "PowBackward1"})
 def pow(input, exponent, /):
     if is_bool(input) and is_bool(exponent):
         return input | ~cast(exponent, dtypes.bool)
@@ -194,7 +194,7 @@ def pow_tensor(input, exponent, /):
 op(pow_tensor, name="pow_of_number", names="", node="PowBackward2", saves="01r")
 
 
-@op(inplace=True, node="PowBackward1", numbers="01")
+@op(inplace=True, node="PowBackward1", numbers="01", by="isinstance(exponent, Tensor)", variants={False: "PowBackward0"})
 def float_power(input, exponent, /):
     d = dtypes.complex128 if result_type(input, exponent).is_complex else dtypes.float64
     widen = [cast(x, d) if not is_number(x) else x for x in (input, exponent)]
@@ -405,7 +405,8 @@ def logaddexp2(input, other, /):
     return _logaddexp2(x, y)
 
 
-@op(inplace=True, aliases="special.xlogy", numbers="01")
+@op(inplace=True, aliases="special.xlogy", numbers="01", by="(isinstance(input, Tensor), isinstance(other, Tensor))",
+    variants={(False, True): "XlogyBackward1", (True, False): "XlogyBackward2"})
 def xlogy(input, other, /):
     x, y = promote_float(input, other)
     kernel("xlogy_cpu", x, "f")
@@ -501,12 +502,12 @@ def clamp(input, min=None, max=None, /):
     return _clip("clamp", input, min, max)
 
 
-@op(inplace=True, numbers="1")
+@op(inplace=True, numbers="1", by="isinstance(min, Tensor)", variants={True: "ClampMinBackward1"})
 def clamp_min(input, min, /):
     return _clip("clamp", input, min, None)
 
 
-@op(inplace=True, numbers="1")
+@op(inplace=True, numbers="1", by="isinstance(max, Tensor)", variants={True: "ClampMaxBackward1"})
 def clamp_max(input, max, /):
     return _clip("clamp", input, None, max)
 
@@ -554,13 +555,13 @@ def addcdiv(input, tensor1, tensor2, value=1, /):
     return cast(input, d) + cast(value, d) * (cast(tensor1, d) / cast(tensor2, d))
 
 
-@op(inplace=True, numbers="1")
+@op(inplace=True, numbers="1", connects="0", by="isinstance(other, Tensor)", variants={False: "CopysignBackward1"})
 def copysign(input, other, /):
     x, y = jnp.broadcast_arrays(*promote_float(input, other))
     return jnp.where(x == 0, lax.stop_gradient(jnp.copysign(x, y)), jnp.copysign(x, y))
 
 
-@op(inplace=True, node="MulBackward0")
+@op(inplace=True)
 def ldexp(input, other, /):
     x, y = promote_float(input, other)
     return x * jnp.exp2(y)
@@ -576,7 +577,7 @@ def nextafter(input, other, /):
     return jnp.nextafter(a, b) + jnp.where(jnp.isfinite(step), step, 0)
 
 
-@op(inplace=True, differentiable=False)
+@op(inplace=True, underivable="aten::heaviside")
 def heaviside(input, values, /):
     if dtype_of(input).is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
@@ -603,17 +604,29 @@ def nan_to_num(input, /, nan=0.0, posinf=None, neginf=None):
 
 # ---- complex numbers
 
+def _two_parts(real, imag):
+    """The two real operands that make a complex number."""
+    d, e = dtype_of(real), dtype_of(imag)
+    if not {d, e} <= {dtypes.float16, dtypes.float32, dtypes.float64}:
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {d.legacy} and {e.legacy}")
+    if d is not e:
+        raise RuntimeError(f"Expected object of scalar type {d.legacy} but got scalar type {e.legacy} for second argument")
+    return like_result(real, imag)
+
+
 @op(names="torch", node="ComplexBackward0")
 def complex(real, imag, /):
-    if real.dtype != imag.dtype:
-        raise RuntimeError(f"Expected object of scalar type {dtype_of(real).legacy} but got scalar type "
-                           f"{dtype_of(imag).legacy} for second argument")
-    return lax.complex(*like_result(real, imag))
+    x, y = _two_parts(real, imag)
+    if dtype_of(x) is dtypes.float16:
+        raise NotImplementedError("PyTorch gives torch.complex32 here, which torchish does not have; convert to float32 first")
+    return lax.complex(x, y)
 
 
 @op(names="torch")
 def polar(abs, angle, /):
-    r, a = like_result(abs, angle)
+    r, a = _two_parts(abs, angle)
+    if dtype_of(r) is dtypes.float16:
+        kernel("polar_cpu", r, "")
     return lax.complex(r * jnp.cos(a), r * jnp.sin(a))
 
 
@@ -629,111 +642,6 @@ def angle(input, /):
     (x,) = promote_float(input)
     x = lax.stop_gradient(x)
     return jnp.where(x < 0, math.pi, jnp.where(jnp.isnan(x), x, 0) * 1.0).astype(x.dtype)
-
-
-# ---- comparisons and tests
-
-def comparison(name, fn, ordered=True, **facts):
-    def row(input, other, /):
-        x, y = promote(input, other)
-        if ordered:
-            kernel(f"{name}_cpu", x, "bif")
-        return fn(x, y)
-    op(row, name=name, inplace=True, differentiable=False, numbers="1", **facts)
-
-
-comparison("eq", jnp.equal, ordered=False)
-comparison("ne", jnp.not_equal, ordered=False, aliases="not_equal")
-comparison("lt", jnp.less, aliases="less")
-comparison("le", jnp.less_equal, aliases="less_equal")
-comparison("gt", jnp.greater, aliases="greater")
-comparison("ge", jnp.greater_equal, aliases="greater_equal")
-
-
-def test(name, fn, **facts):
-    def row(input, /):
-        return fn(input)
-    op(row, name=name, differentiable=False, **facts)
-
-
-test("isnan", jnp.isnan)
-test("isinf", jnp.isinf)
-test("isfinite", jnp.isfinite)
-test("isposinf", lambda x: x == jnp.inf if not is_int(x) else jnp.zeros(x.shape, bool), aliases="special.isposinf")
-test("isneginf", lambda x: x == -jnp.inf if not is_int(x) else jnp.zeros(x.shape, bool), aliases="special.isneginf")
-test("isreal", lambda x: x.imag == 0 if dtype_of(x).is_complex else jnp.ones(x.shape, bool))
-
-
-@op(differentiable=False)
-def isclose(input, other, /, rtol=1e-05, atol=1e-08, equal_nan=False):
-    if input.dtype != other.dtype:
-        raise RuntimeError(f"{dtype_of(input).legacy} did not match {dtype_of(other).legacy}")
-    if rtol < 0:
-        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
-    if atol < 0:
-        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol:g}")
-    x, y = promote(input, other)
-    close = x == y
-    if equal_nan and not is_int(x):
-        close |= jnp.isnan(x) & jnp.isnan(y)
-    if rtol == 0 and atol == 0:
-        return close
-    if is_int(x):
-        x, y = cast(x, dtypes.float64), cast(y, dtypes.float64)
-    error, allowed = jnp.abs(x - y), atol + jnp.abs(rtol * y)
-    return close | (jnp.isfinite(error) & (error <= allowed))
-
-
-@op(differentiable=False)
-def allclose(input, other, /, rtol=1e-05, atol=1e-08, equal_nan=False):
-    return jnp.all(isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan))
-
-
-@op(differentiable=False)
-def equal(input, other, /):
-    return jnp.all(input == other) if input.shape == other.shape else jnp.asarray(False)
-
-
-# ---- logic and bits
-
-def logical(name, fn):
-    def row(input, other, /):
-        promote(input, other)
-        return fn(cast(input, dtype_of(input)) != 0, cast(other, dtype_of(other)) != 0)
-    op(row, name=name, inplace=True, differentiable=False)
-
-
-logical("logical_and", jnp.logical_and)
-logical("logical_or", jnp.logical_or)
-logical("logical_xor", jnp.logical_xor)
-
-
-@op(inplace=True, differentiable=False)
-def logical_not(input, /):
-    return input == 0
-
-
-def bitwise(name, fn, kinds="bi", kernel_name=None, **facts):
-    def row(input, other, /):
-        x, y = promote(input, other)
-        kernel(kernel_name or name + "_cpu", x, kinds)
-        return fn(x, y)
-    op(row, name=name, inplace=True, differentiable=False, **facts)
-
-
-bitwise("bitwise_and", jnp.bitwise_and, numbers="01")
-bitwise("bitwise_or", jnp.bitwise_or, numbers="01")
-bitwise("bitwise_xor", jnp.bitwise_xor, numbers="01")
-bitwise("bitwise_left_shift", jnp.left_shift, "i", "lshift_cpu", numbers="01")
-bitwise("bitwise_right_shift", jnp.right_shift, "i", "rshift_cpu", numbers="01")
-bitwise("gcd", jnp.gcd, "i")
-bitwise("lcm", jnp.lcm, "i")
-
-
-@op(inplace=True, differentiable=False)
-def bitwise_not(input, /):
-    kernel("bitwise_not_cpu", input, "bi")
-    return ~input
 
 
 # ---- selection

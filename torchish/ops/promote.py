@@ -29,7 +29,7 @@ def dtype_of(x):
 def kernel(name, x, kinds):
     """Refuse a dtype for which PyTorch has no kernel; `kinds` out of b(ool), i(nteger), f(loat), c(omplex)."""
     d = dtype_of(x)
-    if "bifc"[d.category] not in kinds:
+    if "bifc"[d.category] not in kinds or d in dtypes.EIGHT_BITS:
         raise NotImplementedError(f'"{name}" not implemented for \'{d.legacy}\'')
 
 

@@ -24,7 +24,7 @@ unary("erf", lax.erf, real=True, aliases="special.erf")
 unary("erfc", lax.erfc, real=True, aliases="special.erfc")
 unary("erfinv", lax.erf_inv, real=True, aliases="special.erfinv")
 unary("lgamma", _lgamma, real=True, aliases="special.gammaln")
-unary("special_i1e", js.i1e, names="special", inplace=False)
+unary("special_i1e", js.i1e, names="special", inplace=False, node="SpecialI1EBackward0")
 unary("special_ndtr", lambda x: 0.5 * lax.erfc(-x * math.sqrt(0.5)), names="special", inplace=False)
 unary("special_ndtri", js.ndtri, names="special", inplace=False)
 unary("special_log_ndtr", js.log_ndtr, names="special", inplace=False)
@@ -36,7 +36,7 @@ _i0.defjvp(lambda p, t: (_i0(*p), t[0] * _i1(*p)))
 _i1.defjvp(lambda p, t: (_i1(*p), t[0] * (_i0(*p) - jnp.where(p[0] == 0, 0.5, _i1(*p) / jnp.where(p[0] == 0, 1, p[0])))))
 
 unary("i0", _i0, aliases="special.i0")
-unary("special_i0e", lambda x: jnp.exp(-magnitude(x)) * _i0(x), names="special", inplace=False)
+unary("special_i0e", lambda x: jnp.exp(-magnitude(x)) * _i0(x), names="special", inplace=False, node="SpecialI0EBackward0")
 unary("special_i1", _i1, names="special", inplace=False)
 
 
@@ -111,7 +111,7 @@ def logit(input, /, eps=None):
     return jnp.where(inside, jnp.log(x / (1 - x)), lax.stop_gradient(jnp.log(z / (1 - z))))
 
 
-@op(names="special")
+@op(names="special", node="SpecialXlog1PyBackward0")
 def special_xlog1py(input, other, /):
     x, y = jnp.broadcast_arrays(*promote_float(input, other))
     zero = (x == 0) & ~jnp.isnan(y)
@@ -124,12 +124,12 @@ def special_zeta(input, other, /):
     return jnp.where((s > 1) & (q <= 0) & (q == jnp.floor(q)), jnp.inf, js.zeta(s, q))
 
 
-@op(names="special", aliases="torch.igamma method.igamma", differentiable=True)
+@op(names="special", aliases="torch.igamma method.igamma", node="IgammaBackward0")
 def special_gammainc(input, other, /):
     return lax.igamma(*jnp.broadcast_arrays(*promote_float(input, other)))
 
 
-@op(names="special", aliases="torch.igammac method.igammac")
+@op(names="special", aliases="torch.igammac method.igammac", node="IgammacBackward0")
 def special_gammaincc(input, other, /):
     return lax.igammac(*jnp.broadcast_arrays(*promote_float(input, other)))
 

@@ -167,19 +167,25 @@ def _series(a):
     return y
 
 
-@op(names="linalg", differentiable=False)
-def linalg_matrix_rank(A, /, *, tol=None, atol=None, rtol=None, hermitian=False):
+@op(names="", differentiable=False)
+def linalg_matrix_rank(A, atol, rtol, /, hermitian=False):
+    """How many singular values lie above both tolerances, which may be tensors of the batch's shape."""
     if A.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     if dtype_of(A).category < 2 or dtype_of(A).itemsize == 2:
         raise RuntimeError("This function doesn't handle types other than float and double")
     s = jnp.abs(jnp.linalg.eigvalsh(A)) if hermitian else jnp.linalg.svd(A, compute_uv=False)
-    if tol is not None:
-        cut = tol
-    else:
-        rel = rtol if rtol is not None else 0.0 if atol else max(A.shape[-2:]) * float(jnp.finfo(s.dtype).eps)
-        cut = jnp.maximum(atol or 0.0, rel * jnp.max(s, axis=-1, keepdims=True, initial=0))
-    return jnp.sum(s > cut, axis=-1).astype("int64")
+    atol, rtol = (jnp.asarray(t)[..., None] for t in (atol, rtol))
+    return jnp.sum(s > jnp.maximum(atol, rtol * jnp.max(s, axis=-1, keepdims=True, initial=0)), axis=-1).astype("int64")
+
+
+def _extreme(x, ord, dim):
+    """The largest (or for a negative order the smallest) along a dimension; of nothing, 0 is the largest."""
+    if x.shape[dim]:
+        return (jnp.max if ord > 0 else jnp.min)(x, axis=dim)
+    if ord < 0:
+        raise IndexError(f"amin(): Expected reduction dim {dim} to have non-zero size.")
+    return jnp.sum(x, axis=dim)
 
 
 def _matrix_norm(x, ord, dims, keepdim):
@@ -188,13 +194,13 @@ def _matrix_norm(x, ord, dims, keepdim):
         return vector_norm(x, 2, (row, col), keepdim)
     if ord in ("nuc", 2, -2):
         s = jnp.linalg.svd(jnp.moveaxis(x, (row, col), (-2, -1)), compute_uv=False)
-        y = jnp.sum(s, -1) if ord == "nuc" else s[..., 0] if ord == 2 else s[..., -1]
+        y = jnp.sum(s, -1) if ord == "nuc" else _extreme(s, ord, -1)
         return jnp.expand_dims(y, sorted((row, col))) if keepdim else y
     if ord not in (1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     inner, outer = (row, col) if abs(ord) == 1 else (col, row)
     total = jnp.sum(magnitude(x), axis=inner, keepdims=True)
-    y = (jnp.max if ord > 0 else jnp.min)(total, axis=outer, keepdims=True)
+    y = jnp.expand_dims(_extreme(total, ord, outer), outer)
     return y if keepdim else jnp.squeeze(y, (row, col))
 
 

@@ -26,7 +26,8 @@ class PutOp(Derived):
 
     def call(self, args, attrs):
         base, new, *numbers = args
-        new = jax.lax.convert_element_type(new, base.dtype)
+        if not self.row.extra.get("bits"):
+            new = jax.lax.convert_element_type(new, base.dtype)
         kw = dict(zip(self.attrs, attrs))
         put = self.row.extra["put"]
         if put is not None:
@@ -286,6 +287,44 @@ def view_as_real(input, /):
          lambda base, new: jnp.stack([new.real, new.imag], -1))
 def view_as_complex(input, /):
     return jax.lax.complex(input[..., 0], input[..., 1])
+
+
+# --- the same bytes as another dtype ---------------------------------------------------------------------------------
+
+def _bytes(x):
+    """The memory of an array as uint8, with the elements' bytes in a dimension of their own."""
+    if x.dtype.kind == "c":
+        return _bytes(jnp.stack([x.real, x.imag], -1)).reshape(*x.shape, x.dtype.itemsize)
+    if x.dtype == bool:
+        return x.astype("uint8")[..., None]
+    return jax.lax.bitcast_convert_type(x, "uint8").reshape(*x.shape, x.dtype.itemsize)
+
+
+def _from_bytes(b, d):
+    """Undoes `_bytes`."""
+    if d.kind == "c":
+        return jax.lax.complex(*(_from_bytes(half, np.dtype(f"f{d.itemsize // 2}")) for half in jnp.split(b, 2, -1)))
+    if d.kind == "b":
+        return b[..., 0] != 0
+    return jax.lax.bitcast_convert_type(b if d.itemsize > 1 else b[..., 0], d)
+
+
+def _bits_geometry(sizes, strides, offset, dtype, item):
+    n = dtype.itemsize
+    if n == item:
+        return sizes, strides, offset
+    return (sizes[:-1] + (sizes[-1] * item // n,), tuple(s * item // n for s in strides[:-1]) + (1,), offset * item // n)
+
+
+@view_op(_bits_geometry, lambda base, new, dtype, item: _reinterpreted(new, np.dtype(base.dtype)), bits=True)
+def view_dtype(input, /, dtype, item):
+    """`item` is the width of the input's elements, which the geometry needs."""
+    return _reinterpreted(input, dtype.np)
+
+
+def _reinterpreted(x, d):
+    b = _bytes(x)
+    return _from_bytes(b if x.dtype.itemsize == d.itemsize else b.reshape(*b.shape[:-2], -1, d.itemsize), d)
 
 
 __all__ = ["TABLE", "contiguous_strides", "put_of", "view_strides", "wrap_dim"]

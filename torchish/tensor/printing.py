@@ -142,7 +142,7 @@ def format_data(array, shape, indent, reader=None):
         array = reader(indices) if reader else array[np.ix_(*indices)]
     elif reader:
         array = reader(None)
-    if array.dtype.kind not in "biufc" or array.dtype == np.float16:
+    if array.dtype.isbuiltin != 1 or array.dtype == np.float16:
         array = array.astype(np.float32)
     numbers = (_Complexes if array.dtype.kind == "c" else _Numbers)(array)
     return _rows(array.tolist(), shape, indent, cut, numbers)

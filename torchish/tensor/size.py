@@ -8,8 +8,8 @@ class Size(tuple):
 
     __slots__ = ()
 
-    def __new__(cls, sizes=()):
-        return tuple.__new__(cls, sizes)
+    def __new__(cls, iterable=()):
+        return tuple.__new__(cls, iterable)
 
     def numel(self):
         return math.prod(self)

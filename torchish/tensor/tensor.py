@@ -203,13 +203,12 @@ class Tensor(metaclass=TensorMeta):
         return self._scalar()
 
     def _scalar(self):
-        x = self._numpy().reshape(()).astype("float32") if self._aval.dtype.kind == "V" or self._aval.dtype.name == "bfloat16" \
-            else self._numpy().reshape(())
-        return x.item()
+        x = self._numpy().reshape(())
+        return (x if x.dtype.isbuiltin == 1 else x.astype("float32")).item()
 
     def tolist(self):
         a = self._numpy()
-        return (a.astype("float32") if a.dtype.name == "bfloat16" else a).tolist()
+        return (a if a.dtype.isbuiltin == 1 else a.astype("float32")).tolist()
 
     def __bool__(self):
         if self._aval.size != 1:

@@ -276,7 +276,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     _margin_input(input)
-    rows, classes = tuple(input.shape) if input.dim() == 2 else (1, input.numel())
+    rows, classes = (1, input.numel()) if input.dim() < 2 else tuple(input.shape)
     if target.dim() > 1 or target.numel() != rows:
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
                            f"Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(input.shape)}.")
@@ -321,6 +321,10 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     lp = log_probs.unsqueeze(1) if single else log_probs
     steps, batch, _ = lp.shape
     in_len = [int(n) for n in torch.as_tensor(input_lengths).reshape(-1).tolist()]
+    longest = max(in_len, default=0)
+    if longest > log_probs.size(0):
+        raise RuntimeError(f"Expected input_lengths to have value at most {log_probs.size(0)}, but got value {longest} (while checking "
+                           "arguments for ctc_loss_allocate_outputs)")
     out_len = [int(n) for n in torch.as_tensor(target_lengths).reshape(-1).tolist()]
     longest = max(out_len, default=0)
     flat = targets.dim() == 1 and not single

@@ -33,12 +33,14 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
 
 def _check_channels(input, **per_channel):
-    for name, t in per_channel.items():
-        if t is not None and t.numel() != input.size(1):
-            raise RuntimeError(f"{name} should contain {input.size(1)} elements not {t.numel()}")
+    given = {name: t for name, t in per_channel.items() if t is not None}
+    channels = 0 if input.dim() < 2 and given else input.size(1)
+    for name, t in given.items():
+        if t.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
 
 
-def _follow(running, new, momentum):
+def follow(running, new, momentum):
     """running = (1 - momentum) * running + momentum * new, outside of the graph."""
     if running is not None:
         with torch.no_grad():
@@ -53,14 +55,22 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    return normalised(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def normalised(input, running_mean, running_var, weight, bias, training, momentum, eps):
+    """`batch_norm` as its kernel does it, of any batch."""
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if input.numel() == 0 and input.dim() < 2:
+        return input.clone()
     if not training:
-        if running_mean is None or running_var is None:
-            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+        for name, t in ("running_mean", running_mean), ("running_var", running_var):
+            if t is None:
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
         return apply(TABLE["native_batch_norm_eval"], (input, running_mean, running_var, weight, bias), (eps,))
     out, mean, var = apply(TABLE["native_batch_norm_train"], (input, weight, bias), (eps,))
-    _follow(running_mean, mean, momentum)
-    _follow(running_var, var, momentum)
+    follow(running_mean, mean, momentum)
+    follow(running_var, var, momentum)
     return out
 
 
@@ -76,12 +86,17 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         spatial *= n
     if spatial == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    return instances_normalised(input, running_mean, running_var, weight, bias, momentum, eps)
+
+
+def instances_normalised(input, running_mean, running_var, weight, bias, momentum, eps):
+    """`instance_norm` by the samples' statistics, of any size."""
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if running_mean is not None or running_var is not None:
         with torch.no_grad():
             flat = input.detach().flatten(2)
-            _follow(running_mean, flat.mean(2).mean(0), momentum)
-            _follow(running_var, flat.var(2).mean(0), momentum)
+            follow(running_mean, flat.mean(2).mean(0), momentum)
+            follow(running_var, flat.var(2).mean(0), momentum)
     return apply(TABLE["native_instance_norm"], (input, weight, bias), (eps,))
 
 

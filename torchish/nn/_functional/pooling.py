@@ -1,8 +1,10 @@
 """Pooling and resampling."""
 
+import math
 import warnings
 
 import torchish as torch
+from torchish.api import bounds
 from torchish.api.bind import functional as _rows
 
 
@@ -35,6 +37,9 @@ def _pools(n):
         kernel, pad = _tuple(kernel_size, n), _tuple(padding, n)
         step = kernel if stride in (None, ()) else _tuple(stride, n)
         size = _unpooled(input, kernel, step, pad, output_size)
+        wrong = bounds.outside(indices, 0, math.prod(size[-n:]))
+        if wrong is not None:
+            raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, size[-n:]))})")
         return _rows[f"max_unpool{n}d"](input, indices, kernel, step, pad, output_size=size)
 
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):

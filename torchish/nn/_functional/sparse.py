@@ -39,14 +39,15 @@ def _rows_of(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq
     return out
 
 
-def _dense(sparse):
-    if sparse:
+def refuse_sparse(sparse, weight):
+    """Sparse gradients, where one is to come."""
+    if sparse and weight.requires_grad and torch.is_grad_enabled():
         raise NotImplementedError("sparse gradients do not exist here: use sparse=False")
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of `weight` at the indices `input`; the row `padding_idx` gets no gradient."""
-    _dense(sparse)
+    refuse_sparse(sparse, weight)
     if padding_idx is not None and not -weight.size(0) <= padding_idx < weight.size(0):
         raise AssertionError("Padding_idx must be within num_embeddings")
     return _rows_of(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
@@ -55,7 +56,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):
     """The sum, mean or maximum of the rows of each bag; bags are rows of `input`, or start at `offsets`."""
-    _dense(sparse)
+    refuse_sparse(sparse, weight)
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
                          f"same shape as the input ({input.shape})")
@@ -65,8 +66,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                              f"sequences. However, found offsets of type {type(offsets)}")
-        bags = input.size(0)
-        bag = torch.arange(bags).repeat_interleave(input.size(1))
+        n, width = input.shape
+        offsets, include_last_offset = torch.arange(n) * width, False
         input = input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     elif input.dim() == 1:
@@ -74,32 +75,78 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-        starts = offsets[:-1] if include_last_offset else offsets
-        bags = starts.numel()
-        bag = torch.bucketize(torch.arange(input.numel()), starts.long(), right=True) - 1
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
-    if mode not in ("sum", "mean", "max"):
+    if mode not in MODES:
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if max_norm is not None:
+        renormalise(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
                                   f"mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
-    rows = _rows_of(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
-    kept = torch.ones(input.numel(), dtype=torch.bool) if padding_idx is None else input != padding_idx % weight.size(0)
-    empty = torch.zeros(bags, weight.size(1), dtype=weight.dtype)
-    counts = torch.zeros(bags, dtype=weight.dtype).index_add(0, bag, kept.to(weight.dtype)).unsqueeze(1)
+    return bags(weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx)[0]
+
+
+MODES = ("sum", "mean", "max")
+
+
+def _check_bags(weight, indices, offsets):
+    for name, t in ("indices", indices), ("offsets", offsets):
+        if t.dtype not in (torch.int64, torch.int32):
+            raise RuntimeError(f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
+                               f"{t.type()} instead (while checking arguments for embedding_bag)")
+    first, last = (offsets[0].item(), offsets[-1].item()) if offsets.numel() else (0, 0)
+    if first != 0:
+        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+                           f"got {first}")
+    if last > indices.numel():
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {indices.numel()} but got offsets[-1] of {last}")
+    wrong = (indices < 0) | (indices >= weight.size(0))
+    if wrong.any():
+        k = int(wrong.nonzero()[0])
+        raise RuntimeError(f"Index {k} of input takes value {indices[k].item()} which is not in the valid range [0, {weight.size(0)})")
+
+
+def bags(weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx):
+    """(the reduced rows of each bag, the bag of each index, how many rows each bag has, the index of each maximum)."""
+    _check_bags(weight, indices, offsets)
+    starts = offsets[:-1] if include_last_offset else offsets
+    count, n = starts.numel(), indices.numel()
+    begun = torch.zeros(n + 1, dtype=torch.int64).index_add(0, starts.long(), torch.ones(count, dtype=torch.int64))
+    bag = begun[:n].cumsum(0) - 1
+    kept = torch.ones(n, dtype=torch.bool) if padding_idx is None else indices != padding_idx % weight.size(0)
+    size = torch.zeros(count, dtype=torch.int64).index_add(0, bag, kept.long())
+    rows = _rows_of(indices, weight, padding_idx, None, 2.0, scale_grad_by_freq)
     if mode == "max":
-        low = torch.full_like(rows, -torch.inf, requires_grad=False)
-        rows = torch.where(kept.unsqueeze(1), rows, low)
-        index = bag.unsqueeze(1).expand(-1, weight.size(1))
-        most = torch.full_like(empty, -torch.inf).scatter_reduce(0, index, rows, "amax")
-        return torch.where(counts > 0, most, empty)
+        at = _first_maxima(rows.detach(), bag, kept, count)
+        filled = (size > 0).unsqueeze(1)
+        most = torch.where(filled, rows.gather(0, at), 0.0)
+        return most, bag, size, torch.where(filled, indices[at], 0)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(1)
-    total = empty.index_add(0, bag, rows * kept.to(weight.dtype).unsqueeze(1))
-    return total / counts.clamp_min(1) if mode == "mean" else total
+    if include_last_offset and padding_idx is None:     # the last bag ends there; with `padding_idx` PyTorch takes all that remain
+        kept = torch.arange(n) < offsets[-1]
+    total = torch.zeros(count, weight.size(1), dtype=weight.dtype).index_add(0, bag, torch.where(kept.unsqueeze(1), rows, 0.0))
+    if mode == "mean":
+        return total / size.clamp_min(1).unsqueeze(1).to(weight.dtype), bag, size, size
+    unused = torch.zeros_like(size)      # PyTorch does not count for a sum
+    return total, bag[:0] if padding_idx is None else bag, unused, unused
+
+
+def _first_maxima(rows, bag, kept, count):
+    """For each bag and column the place of the first among the largest rows that are kept; 0 for an empty bag."""
+    n, width = rows.shape
+    if n == 0:
+        raise NotImplementedError("embedding_bag(mode='max') of no index at all: use mode='sum', which gives the same zeros")
+    low = torch.full((), -torch.inf, dtype=rows.dtype)
+    bag = bag.unsqueeze(1).expand(-1, width)
+    seen = torch.where(kept.unsqueeze(1), rows, low)
+    most = low.expand(count, width).scatter_reduce(0, bag, seen, "amax")
+    first = (seen == most.gather(0, bag)) & kept.unsqueeze(1)
+    place = torch.where(first, torch.arange(n).unsqueeze(1), n)
+    return torch.full((count, width), n).scatter_reduce(0, bag, place, "amin") % n
 
 
 def one_hot(tensor, num_classes=-1):
@@ -110,7 +157,7 @@ def one_hot(tensor, num_classes=-1):
         if int(tensor.min()) < 0:
             raise RuntimeError("Class values must be non-negative.")
         num_classes = int(tensor.max()) + 1
-    elif num_classes < 1 and tensor.numel() == 0:
+    elif tensor.numel() and int(tensor.max()) >= num_classes or num_classes < 1:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return _rows["one_hot"](tensor, num_classes)
 
@@ -120,6 +167,13 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     """softmax(query @ key^T * scale) @ value."""
     if is_causal and attn_mask is not None:
         raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    dims = query.dim(), key.dim(), value.dim()
+    if min(dims) < 2:
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {} key.dim: {} and "
+                           "value.dim: {} instead.".format(*dims))
+    if query.size(-1) != key.size(-1):
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({query.size(-2)}x{query.size(-1)} and "
+                           f"{key.size(-1)}x{key.size(-2)})")
     if dropout_p == 0.0:
         return _rows["scaled_dot_product_attention"](query, key, value, attn_mask, is_causal=is_causal, scale=scale,
                                                      enable_gqa=enable_gqa)

@@ -6,77 +6,12 @@ import warnings
 import torchish as torch
 import torchish.nn.functional as F
 from torchish.nn import init
+from torchish.nn._functional.recurrent import STEPS, stack
 from torchish.nn.modules.module import Module
 from torchish.nn.parameter import Parameter
 from torchish.nn.utils.rnn import PackedSequence
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
-
-
-# --- one step: projections of the input and of the hidden state in, new state (a tuple) out ------------------------------
-
-def _rnn_tanh(x, h, state):
-    return (torch.tanh(x + h),)
-
-
-def _rnn_relu(x, h, state):
-    return (torch.relu(x + h),)
-
-
-def _gru(x, h, state):
-    (rx, zx, nx), (rh, zh, nh) = x.chunk(3, 1), h.chunk(3, 1)
-    reset, keep = torch.sigmoid(rh + rx), torch.sigmoid(zh + zx)
-    new = torch.tanh(nx + reset * nh)
-    return ((state[0] - new) * keep + new,)
-
-
-def _lstm(x, h, state):
-    i, f, g, o = (x + h).chunk(4, 1)
-    cell = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(cell), cell
-
-
-CELLS = {"RNN_TANH": _rnn_tanh, "RNN_RELU": _rnn_relu, "GRU": _gru, "LSTM": _lstm}
-
-
-class _Layer:
-    """One layer in one direction, over steps whose batches may shrink."""
-
-    def __init__(self, mode, w_ih, w_hh, b_ih=None, b_hh=None, w_hr=None):
-        self.cell, self.w_ih, self.w_hh, self.b_ih, self.b_hh, self.w_hr = CELLS[mode], w_ih, w_hh, b_ih, b_hh, w_hr
-
-    def _step(self, x, state):
-        new = self.cell(x, F.linear(state[0], self.w_hh, self.b_hh), state)
-        return new if self.w_hr is None else (F.linear(new[0], self.w_hr), new[1])
-
-    def forward(self, steps, state):
-        outs, ended = [], []
-        for x in steps:
-            n = x.size(0)
-            if n < state[0].size(0):
-                ended.append(tuple(s[n:] for s in state))
-                state = tuple(s[:n] for s in state)
-            state = self._step(x, state)
-            outs.append(state[0])
-        if ended:
-            state = tuple(torch.cat(parts) for parts in zip(state, *reversed(ended)))
-        return outs, state
-
-    def backward(self, steps, start):
-        outs = []
-        state = tuple(s[:steps[-1].size(0)] for s in start)
-        for x in reversed(steps):
-            n, m = state[0].size(0), x.size(0)
-            if m > n:  # sequences that end here begin
-                state = tuple(torch.cat([s, s0[n:m]]) for s, s0 in zip(state, start))
-            state = self._step(x, state)
-            outs.append(state[0])
-        return outs[::-1], state
-
-    def __call__(self, data, sizes, state, reverse):
-        steps = F.linear(data, self.w_ih, self.b_ih).split(sizes)
-        outs, state = self.backward(steps, state) if reverse else self.forward(steps, state)
-        return torch.cat(outs), state
 
 
 class RNNBase(Module):
@@ -209,7 +144,8 @@ class RNNBase(Module):
         if not packed:
             sizes = [batch] * data.size(0)
             data = data.reshape(-1, data.size(-1))
-        data, state = self._layers(data, sizes, state)
+        data, state = stack(self.mode.lower(), data, sizes, state, self.all_weights, self.bias, self.bidirectional,
+                            self.dropout if self.training else 0.0)
         if back is not None:
             state = tuple(s.index_select(1, back) for s in state)
         if packed:
@@ -221,25 +157,6 @@ class RNNBase(Module):
                 out = out.squeeze(0 if self.batch_first else 1)
                 state = tuple(s.squeeze(1) for s in state)
         return out, state if self._parts == 2 else state[0]
-
-    def _layers(self, data, sizes, state):
-        last = []
-        directions = 2 if self.bidirectional else 1
-        weights = self.all_weights
-        for layer in range(self.num_layers):
-            outs = []
-            for d in range(directions):
-                k = layer * directions + d
-                names = [n.split("_l")[0] for n in self._all_weights[k]]
-                w = dict(zip(names, weights[k]))
-                run = _Layer(self.mode, w["weight_ih"], w["weight_hh"], w.get("bias_ih"), w.get("bias_hh"), w.get("weight_hr"))
-                out, end = run(data, sizes, tuple(s[k] for s in state), d == 1)
-                outs.append(out)
-                last.append(end)
-            data = torch.cat(outs, -1) if directions == 2 else outs[0]
-            if self.dropout and self.training and layer < self.num_layers - 1:
-                data = F.dropout(data, self.dropout, True)
-        return data, tuple(torch.stack(parts) for parts in zip(*last))
 
 
 class RNN(RNNBase):
@@ -324,7 +241,7 @@ class RNNCellBase(Module):
         for s in state:
             if s.size(1) != self.hidden_size:
                 raise RuntimeError(f"hidden0 has inconsistent hidden_size: got {s.size(1)}, expected {self.hidden_size}")
-        new = CELLS[self._mode](F.linear(x, self.weight_ih, self.bias_ih), F.linear(state[0], self.weight_hh, self.bias_hh), state)
+        new = STEPS[self._mode.lower()](F.linear(x, self.weight_ih, self.bias_ih), F.linear(state[0], self.weight_hh, self.bias_hh), state)
         new = new if batched else tuple(s.squeeze(0) for s in new)
         return new if self._parts == 2 else new[0]
 

@@ -1,0 +1,232 @@
+"""Resampling: interpolation, grids."""
+
+import itertools
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchish.ops.conv import adaptive_ranges, tuple_of
+from torchish.ops.table import op
+
+
+def _source_positions(size, out, scale, align_corners):
+    i = np.arange(out)
+    if align_corners:
+        return i * ((size - 1) / (out - 1) if out > 1 else 0.0)
+    return (i + 0.5) * (1 / scale if scale else size / out) - 0.5
+
+
+def _mix(x, axis, taps):
+    """Weighted sum of takes along one axis: taps = [(positions, weights)]."""
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    return sum(jnp.take(x, at, axis=axis) * jnp.asarray(w.reshape(shape), x.dtype) for at, w in taps)
+
+
+def _linear_taps(size, out, scale, align):
+    p = np.maximum(_source_positions(size, out, scale, align), 0)
+    lo = np.minimum(p.astype(int), size - 1)
+    w = p - lo
+    return [(lo, 1 - w), (np.minimum(lo + 1, size - 1), w)]
+
+
+def _cubic(t, a=-0.75):
+    """The four weights of PyTorch's bicubic kernel at fraction t."""
+    def near(d):
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d):
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _cubic_taps(size, out, scale, align):
+    p = _source_positions(size, out, scale, align)
+    lo = np.floor(p).astype(int)
+    return [(np.clip(lo + k - 1, 0, size - 1), w) for k, w in enumerate(_cubic(p - lo))]
+
+
+def _smooth(kind, size, out, scale, align):
+    """The (out, size) weights of a filter that is as wide as the input steps between outputs, so that shrinking averages."""
+    shape, width = _FILTERS[kind]
+    step = ((size - 1) / (out - 1) if out > 1 else 0.0) if align else 1 / scale if scale else size / out
+    spread = max(step, 1.0)
+    centre = step * (np.arange(out)[:, None] + 0.5)
+    first = np.maximum((centre - width * spread + 0.5).astype(int), 0)
+    last = np.minimum((centre + width * spread + 0.5).astype(int), size)
+    at = np.arange(size)
+    w = np.where((at >= first) & (at < last), shape((at - centre + 0.5) / spread), 0.0)
+    total = w.sum(1, keepdims=True)
+    return w / np.where(total == 0, 1, total)
+
+
+def _cubic_filter(t, a=-0.5):
+    t = np.abs(t)
+    return np.where(t < 1, ((a + 2) * t - (a + 3)) * t * t + 1, np.where(t < 2, (((t - 5) * t + 8) * t - 4) * a, 0.0))
+
+
+# the filter and half its width
+_FILTERS = {"bilinear": (lambda t: np.maximum(1 - np.abs(t), 0), 1), "bicubic": (_cubic_filter, 2),
+            "lanczos": (lambda t: np.where(np.abs(t) < 3, np.sinc(t) * np.sinc(t / 3), 0.0), 3)}
+
+
+def _resampled(input, out, scales, mode, align, antialias):
+    """The spatial dimensions one after another; `scales` go before the ratio of the sizes where given."""
+    y = input
+    for k, (i, o, s) in enumerate(zip(input.shape[2:], out, scales)):
+        axis = k + 2
+        if mode in ("nearest", "nearest-exact"):
+            half = 0.5 if mode == "nearest-exact" else 0.0
+            ratio = np.float32(1 / s if s else i / o)
+            table = np.minimum(((np.arange(o) + np.float32(half)).astype(np.float32) * ratio).astype(int), i - 1)
+            y = jnp.take(y, table, axis=axis)
+        elif mode == "area" or antialias:
+            weights = _smooth(mode, i, o, s, align) if antialias else np.stack(
+                [((np.arange(i) >= a) & (np.arange(i) < b)) / (b - a) for a, b in adaptive_ranges(i, o)])
+            y = jnp.moveaxis(jnp.tensordot(y, jnp.asarray(weights, y.dtype), (axis, 1),
+                                           precision=lax.Precision.HIGHEST), -1, axis)
+        else:
+            y = _mix(y, axis, (_cubic_taps if mode == "bicubic" else _linear_taps)(i, o, s, align))
+    return y
+
+
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}
+
+
+_UPSAMPLE = {("nearest", 3): "Nearest1D", ("nearest", 4): "Nearest2D", ("nearest", 5): "Nearest3D", ("linear", 3): "Linear1D",
+             ("nearest-exact", 3): "NearestExact1D", ("nearest-exact", 4): "NearestExact2D", ("nearest-exact", 5): "NearestExact3D",
+             ("bicubic", 4): "Bicubic2D", ("trilinear", 5): "Trilinear3D"}
+
+
+@op(names="functional", node="UpsampleBilinear2DBackward0", by="(mode, input._aval.ndim, antialias)",
+    variants={(*key, False): f"Upsample{kind}Backward0" for key, kind in _UPSAMPLE.items()}
+    | {("area", n + 2, False): f"AdaptiveAvgPool{n}DBackward0" for n in (2, 3)}
+    | {(kind, 4, True): f"Upsample{kind.capitalize()}2DAaBackward0" for kind in _FILTERS})
+def interpolate(input, /, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
+                antialias=False):
+    n = input.ndim - 2
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic "
+                             "| trilinear")
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if antialias and (mode not in _FILTERS or input.ndim != 4):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
+    spatial = input.shape[2:]
+    for what, given in ("output size", size), ("scale_factor", scale_factor):
+        if isinstance(given, (list, tuple)) and len(given) != n:
+            form = "output size in (o1, o2, ...,oK)" if given is size else "scale_factor in (s1, s2, ...,sK)"
+            raise ValueError("Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                             f"{list(spatial)} and {what} of {given}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                             f"{form} format.")
+    scales = (None,) * n if size is not None else tuple_of(scale_factor, n)
+    out = tuple_of(size, n) if size is not None else tuple(int(math.floor(i * s)) for i, s in zip(spatial, scales))
+    if 0 in (*spatial, *out):
+        def shown(sizes):
+            return ", ".join(f"{side}: {v}" for side, v in zip("DHW"[-n:], sizes))
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown(spatial)}) output ({shown(out)})")
+    if recompute_scale_factor:
+        scales = (None,) * n
+    if mode in _LINEAR and _LINEAR[mode] != n:
+        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input")
+    if mode not in _LINEAR and mode not in ("nearest", "nearest-exact", "area"):
+        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
+                                  f"nearest-exact (got {mode})")
+    return _resampled(input, out, scales, mode, bool(align_corners), antialias)
+
+
+@op(name="upsample_aa", names="", node="UpsampleBilinear2DAaBackward0")
+def upsample_aa(input, /, size, scales, align_corners):
+    return _resampled(input, size, scales, "bilinear", align_corners, True)
+
+
+def _unnormalised(g, size, align):
+    return (g + 1) / 2 * (size - 1) if align else ((g + 1) * size - 1) / 2
+
+
+def _bounced(p, size, align):
+    lo, hi = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
+    span = max(hi - lo, 1e-30)
+    d = jnp.abs(p - lo) % (2 * span)
+    return jnp.clip(jnp.where(d > span, 2 * span - d, d) + lo, 0, size - 1)
+
+
+def _check_grid(input, grid, mode, padding_mode):
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+                         f"'{mode}'")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+                         f"'{padding_mode}'")
+    if input.shape[0] != grid.shape[0]:
+        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
+                           f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
+    if grid.shape[-1] != input.ndim - 2:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes "
+                           f"{list(grid.shape)}")
+    if mode == "bicubic" and input.ndim != 4:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+@op(names="torch functional", node="GridSampler2DBackward0")
+def grid_sample(input, grid, /, mode="bilinear", padding_mode="zeros", align_corners=None):
+    _check_grid(input, grid, mode, padding_mode)
+    n = input.ndim - 2
+    sizes = input.shape[2:]
+    align = bool(align_corners)
+    position = [_unnormalised(grid[..., n - 1 - k], sizes[k], align) for k in range(n)]
+
+    def fit(p, size):
+        if padding_mode == "border":
+            return jnp.clip(p, 0, size - 1)
+        return _bounced(p, size, align) if padding_mode == "reflection" else p
+
+    def read(at):
+        """Values at integer places, (N, C, outs...); zero outside."""
+        inside, flat = True, 0
+        for p, size in zip(at, sizes):
+            inside = inside & (p >= 0) & (p < size)
+            flat = flat * size + jnp.clip(p, 0, size - 1).astype(int)
+        rows = input.reshape(input.shape[:2] + (-1,))
+        v = jnp.take_along_axis(rows, flat.reshape(flat.shape[0], 1, -1), axis=2)
+        return jnp.where(inside[:, None], v.reshape(v.shape[:2] + flat.shape[1:]), 0)
+    if mode == "nearest":
+        return read([jnp.round(fit(p, s)) for p, s in zip(position, sizes)])
+    if mode == "bicubic":
+        base = [jnp.floor(p) for p in position]
+        weights = [_cubic(p - b) for p, b in zip(position, base)]
+        taps = itertools.product(range(4), repeat=n)
+        return sum(read([fit(b + (k - 1), s) for b, k, s in zip(base, tap, sizes)])
+                   * math.prod([w[k] for w, k in zip(weights, tap)])[:, None] for tap in taps)
+    position = [fit(p, s) for p, s in zip(position, sizes)]
+    base = [jnp.floor(lax.stop_gradient(p)) for p in position]
+    out = 0
+    for corner in itertools.product((0, 1), repeat=n):
+        w = math.prod([p - b if c else 1 - (p - b) for p, b, c in zip(position, base, corner)])
+        out = out + read([b + c for b, c in zip(base, corner)]) * w[:, None]
+    return out
+
+
+@op(names="functional", node="AffineGridGeneratorBackward0")
+def affine_grid(theta, /, size, align_corners=None):
+    spatial = size[2:]
+    n = len(spatial)
+    if theta.dtype.kind not in "fV":
+        raise ValueError(f"Expected theta to have floating point type, but got torch.{theta.dtype.name}")
+    if n not in (2, 3):
+        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+                                  f"{tuple(size)}.")
+    if theta.shape[1:] != (n, n + 1):
+        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}. Got "
+                         f"torch.Size({list(theta.shape)}).")
+    axes = [jnp.linspace(-1, 1, s, dtype=theta.dtype) * (1 if align_corners else (s - 1) / s) for s in spatial]
+    grid = jnp.stack(jnp.meshgrid(*axes, indexing="ij")[::-1] + [jnp.ones(spatial, theta.dtype)], axis=-1)
+    return jnp.einsum("...i,nji->n...j", grid, theta, precision=lax.Precision.HIGHEST)

@@ -1,0 +1,5 @@
+"""torch.storage."""
+
+from torchish.api.storages import TypedStorage, UntypedStorage
+
+__all__ = ["TypedStorage", "UntypedStorage"]
