@@ -100,8 +100,8 @@ def function(op):
     """torchish's callable for an entry of op_db."""
     if isinstance(op.op, types.FunctionType) and op.op.__module__.startswith("torch.testing"):
         return rebound(op.op)
-    for home in HOMES[:3]:
-        path = f"{home}.{op.name}"
+    for home in (*HOMES[:3], "torch.ops.aten"):
+        path = op.name if op.name.startswith("torch.") else f"{home}.{op.name}"
         try:
             if callable(functools.reduce(getattr, path.split(".")[1:], torch)):
                 break

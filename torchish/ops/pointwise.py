@@ -280,7 +280,7 @@ rounding("ceil", jnp.ceil)
 rounding("trunc", jnp.trunc, aliases="fix")
 
 
-@op(inplace=True, by="decimals != 0", variants={True: "RoundBackward1"})
+@op(inplace=True, aliases="special.round", by="decimals != 0", variants={True: "RoundBackward1"})
 def round(input, /, *, decimals=0):
     kernel("round_vml_cpu", input, "if")
     if is_int(input):
