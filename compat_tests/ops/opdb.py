@@ -59,6 +59,10 @@ def ours(x, grad=False):
         return lookup(str(x))
     if isinstance(x, torch.device):
         return torchish.device(str(x))
+    if isinstance(x, torch.nn.Module):
+        return getattr(torchish.nn, type(x).__name__)()
+    if isinstance(x, types.FunctionType):
+        return rebound(x)
     return torchish.Generator() if isinstance(x, torch.Generator) else x
 
 
@@ -66,21 +70,27 @@ def mapped(tree, grad=False):
     return tree_map(lambda x: ours(x, grad), tree)
 
 
-def rebound(f):
-    """A function of PyTorch's test code that calls torchish instead: the same code in a namespace where torch is torchish."""
+def rebound(f, known=None):
+    """A function of PyTorch's test code that calls torchish instead: the same code in a namespace where torch is torchish.
+
+    `known` holds what is under way, for functions that name each other."""
+    known = {} if known is None else known
+    if f in known:
+        return known[f]
     if not isinstance(f, types.FunctionType) or not f.__module__.startswith("torch.testing"):
         return public(f)
-    names = dict(f.__globals__)
+    names, cells = dict(f.__globals__), tuple(types.CellType(c.cell_contents) for c in f.__closure__ or ())
+    made = known[f] = types.FunctionType(f.__code__, names, f.__name__, f.__defaults__, cells)
+    made.__kwdefaults__ = f.__kwdefaults__
     for name in set(f.__code__.co_names) & names.keys():
         value = names[name]
         if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] == "torch":
             names[name] = lookup(value.__name__)
         elif isinstance(value, types.FunctionType) and value is not f:
-            names[name] = rebound(value)
-    cells = tuple(types.CellType(rebound(c.cell_contents) if callable(c.cell_contents) else c.cell_contents)
-                  for c in f.__closure__ or ())
-    made = types.FunctionType(f.__code__, names, f.__name__, f.__defaults__, cells)
-    made.__kwdefaults__ = f.__kwdefaults__
+            names[name] = rebound(value, known)
+    for cell in cells:
+        if callable(cell.cell_contents):
+            cell.cell_contents = rebound(cell.cell_contents, known)
     return made
 
 

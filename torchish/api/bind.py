@@ -108,10 +108,10 @@ SETTLE = {"scatter": ["if value is not None: src = value"]}
 
 # checks that look at the numbers of an index or a divisor
 PREPARE = {
-    "scatter": ["bounds.gathered(index, input, dim)"],
-    "gather": ["bounds.gathered(index, input, dim)"],
-    "scatter_add": ["bounds.gathered(index, input, dim)"],
-    "scatter_reduce": ["bounds.gathered(index, input, dim)"],
+    "scatter": ["bounds.gathered(index, input, dim, src)"],
+    "gather": ["bounds.gathered(index, input, dim, name='gather')"],
+    "scatter_add": ["bounds.gathered(index, input, dim, src)"],
+    "scatter_reduce": ["bounds.gathered(index, input, dim, src)"],
     "index_select": ["bounds.selected(index, input, dim)"],
     "index_add": ["bounds.gathered(index, input, dim)"],
     "index_copy": ["bounds.copied(index, input, dim)"],

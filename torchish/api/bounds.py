@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 
+from torchish.ops.index import fits
 from torchish.program import to_numpy
 from torchish.tensor import Tensor
 
@@ -71,10 +72,19 @@ def _index(text, kind=IndexError, negative=False):
 
 _PLAIN = "index {bad} is out of bounds for dimension {dim} with size {n}"
 of_dim = _index(_PLAIN, negative=True)
-gathered = _index(_PLAIN, RuntimeError)
+_reached = _index(_PLAIN, RuntimeError)
 copied = _index("index_copy_(): index {bad} is out of bounds for dimension {dim} with size {n}")
 rows = _index("index out of range in self")
 _columns = _index("INDICES element is out of DATA bounds, id={bad} axis_dim={n}", RuntimeError)
+
+
+def gathered(index, input, dim, src=None, name="scatter"):
+    """gather and scatter, which compare the shapes first."""
+    try:
+        _reached(index, input, dim)
+    except RuntimeError:
+        fits(name, input._aval, index._aval, dim % max(input._aval.ndim, 1), src._aval if isinstance(src, Tensor) else None)
+        raise
 
 
 def selected(index, input, dim):

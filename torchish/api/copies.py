@@ -87,7 +87,7 @@ def _chunk_cat(tensors, dim, num_chunks, *, out=None):
         raise RuntimeError("_chunk_cat expects non-empty tensor")
     d = wrap_dim(dim, tensors[0].ndim)
     if any(d >= t.ndim for t in tensors):
-        raise RuntimeError("_chunk_cat expects dim to be smaller than the number of dimensions of every tensor")
+        raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
     if any(t.shape[:d] != tensors[0].shape[:d] for t in tensors):
         raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
     rows = []

@@ -174,6 +174,9 @@ def _spaced(name, with_base=False):
                             f"float), but expected one of:\n * (Number start, Number end, int steps, *, Tensor out = None, torch.dtype dtype "
                             "= None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, bool "
                             "requires_grad = False)\n")
+        many = [f"{what} with {x.ndim} dimension(s)" for what, x in (("start", start), ("end", end)) if isinstance(x, Tensor) and x.ndim]
+        if many:
+            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {' and '.join(many)}.")
         attrs = (float(_number(start)) if not isinstance(_number(start), complex) else _number(start),
                  float(_number(end)) if not isinstance(_number(end), complex) else _number(end), int(_number(steps)))
         attrs += ((base,) if with_base else ()) + (_dtype(dtype),)

@@ -102,7 +102,7 @@ def _reshape(t, size):
 
 
 def reshape_as(self, other):
-    return _reshape(self, other._aval.shape)
+    return reshape(self, other._aval.shape)
 
 
 def ravel(input):

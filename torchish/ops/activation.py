@@ -175,8 +175,9 @@ def hardshrink(input, /, lambd=0.5):
 @op(names="functional")
 def softshrink(input, /, lambd=0.5):
     kernel("softshrink_check", input, "f")
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    most = float(jnp.finfo(input.dtype).max)
+    if not 0 <= lambd <= most:
+        raise RuntimeError(f"lambda must be in range [0, {most:g}] for input dtype {dtype_of(input).legacy}, but found {lambd:g}")
     # nan stays nan
     return jnp.where(input > lambd, input - lambd, jnp.where(input < -lambd, input + lambd, jnp.where(jnp.isnan(input), input, 0)))
 

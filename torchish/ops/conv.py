@@ -25,6 +25,8 @@ def _layout(n):
 
 
 def _check_window(n, input, weight, stride, padding, dilation):
+    if weight.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     if input.ndim > weight.ndim:
         raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{list(weight.shape)}, but got "
                            f"{input.ndim}-dimensional input of size {list(input.shape)} instead")
@@ -49,6 +51,9 @@ def _check_conv(name, n, input, weight, bias, groups):
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     transposed = name == "conv_transpose"
+    if weight.shape[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+                           f"{list(weight.shape)} instead")
     if weight.shape[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
                            f"[{list(weight.shape)}] instead")
@@ -198,6 +203,10 @@ def _check_pooled(name, input, n):
     """The sizes that pooling takes: (channels, spatial…), with a batch in front that may be empty."""
     if input.ndim in (n + 1, n + 2) and 0 not in input.shape[-n - 1:]:
         return
+    if name == "max_pool3d" and input.ndim in (4, 5):
+        empty = next(d for d in range(input.ndim - 4, input.ndim) if not input.shape[d])
+        raise RuntimeError("max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, but "
+                           f"input has a shape of {list(input.shape)} and non-batch dimension {empty - input.ndim + 4} has length zero!")
     if name == "avg_pool3d":
         raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
     raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
@@ -232,21 +241,25 @@ def _register_pools(n):
     def max_pool(input, /, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         kernel, padding, dilation = (tuple_of(v, n) for v in (kernel_size, padding, dilation))
         stride = kernel if stride in (None, ()) else tuple_of(stride, n)
-        _check_pooled(f"max_pool{n}d", input, n)
         for what, values in ("kernel_size", kernel), ("stride", stride), ("dilation", dilation):
             if any(v <= 0 for v in values):
                 raise RuntimeError(f"max_pool{n}d() {what} must be greater than zero, but got {min(values)}")
         _check_padding(kernel, padding)
+        _check_pooled(f"max_pool{n}d", input, n)
         tables = _strided(input.shape[-n:], kernel, stride, padding, dilation, ceil_mode)
-        _check_pool(input, n, [len(t) for t in tables])
+        outs = [len(t) for t in tables]
+        if n == 1 and outs[0] < 1 and not return_indices:
+            got = _out_size(input.shape[-1], kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {got}")
+        _check_pool(input, n, outs)
         return _pool_max(input, n, tables, return_indices)
 
     def avg_pool(input, /, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
                  divisor_override=None):
         kernel, padding = tuple_of(kernel_size, n), tuple_of(padding, n)
         stride = kernel if stride in (None, ()) else tuple_of(stride, n)
-        _check_pooled(f"avg_pool{n}d", input, n)
         _check_padding(kernel, padding)
+        _check_pooled(f"avg_pool{n}d", input, n)
         sizes = input.shape[-n:]
         outs = [_out_size(i, k, s, p, 1, ceil_mode) for i, k, s, p in zip(sizes, kernel, stride, padding)]
         _check_pool(input, n, outs)

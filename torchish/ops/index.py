@@ -18,10 +18,13 @@ def _grid(index, dim):
     return tuple(grid)
 
 
-def _fits(name, input, index, dim, src=None):
+def fits(name, input, index, dim, src=None):
+    """Refuse an index that is larger than what it points into, or than the source."""
     if max(index.ndim, 1) != max(input.ndim, 1) and index.size:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            + ("input tensor" if name == "gather" else "self tensor"))
+    if src is not None and index.size and max(index.ndim, 1) != max(src.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     if index.size and dtype_of(index) not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     for d, n in enumerate(index.shape if index.size and input.ndim else ()):
@@ -37,7 +40,7 @@ def _fits(name, input, index, dim, src=None):
 @op(saves="01", order="input, dim, index, *, sparse_grad=False")
 def gather(input, index, /, dim, *, sparse_grad=False):
     d = wrap_dim(dim, input.ndim)
-    _fits("gather", input, index, d)
+    fits("gather", input, index, d)
     if input.ndim == 0:
         return jnp.broadcast_to(input, index.shape)
     return input[_grid(index, d)] if index.size else jnp.zeros(index.shape, input.dtype)
@@ -89,7 +92,7 @@ def _source(name, input, src, index):
 
 @op(inplace=True, order="input, dim, index, src=None, *, value=None, reduce=None", saves="1", numbers="2")
 def scatter(input, index, src, /, dim, *, reduce=None):
-    _fits("scatter", input, index, wrap_dim(dim, input.ndim), None if is_number(src) else src)
+    fits("scatter", input, index, wrap_dim(dim, input.ndim), None if is_number(src) else src)
     x, i, d = _spread(input, index, dim)
     v = _source("scatter", input, src, i)
     if not i.size:
@@ -114,7 +117,7 @@ def multiplied(at, v):
 
 @op(inplace=True, order="input, dim, index, src", saves="1")
 def scatter_add(input, index, src, /, dim):
-    _fits("scatter_add", input, index, wrap_dim(dim, input.ndim), src)
+    fits("scatter_add", input, index, wrap_dim(dim, input.ndim), src)
     x, i, d = _spread(input, index, dim)
     if not i.size:
         return input
@@ -184,7 +187,7 @@ def _evenly_scattered(base, where, v, name):
 
 @op(inplace=True, order="input, dim, index, src, reduce, *, include_self=True", saves="01r")
 def scatter_reduce(input, index, src, /, dim, reduce, *, include_self=True):
-    _fits("scatter_reduce", input, index, wrap_dim(dim, input.ndim), src)
+    fits("scatter_reduce", input, index, wrap_dim(dim, input.ndim), src)
     x, i, d = _spread(input, index, dim)
     if not i.size:
         return input

@@ -369,6 +369,8 @@ class MT19937:
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         if not np.all(p >= 0):
             raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
+        if not np.all(np.isfinite(p)):
+            raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
         if not np.all(np.any(p > 0, axis=-1)):
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         if racing:
