@@ -1,7 +1,7 @@
 """Every operator of PyTorch's op_db against PyTorch itself.
 
-`--op-samples N` takes N samples an operator and check (0: all of them); without it nothing runs, as long as the table of
-what is known to differ, `ops/expected_failures.py`, is not filled in. An entry that no longer fails is a failure.
+`--op-samples N` takes N samples an operator and check (0: all of them); without it nothing runs. An entry of the table of
+what is known to differ, `ops/expected_failures.py`, that no longer fails is a failure.
 """
 
 import pytest

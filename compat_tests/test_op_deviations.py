@@ -1,0 +1,51 @@
+"""What docs/deviations.md says of operations: torchish's side."""
+
+import pytest
+
+import torchish as torch
+
+
+@pytest.mark.parametrize("call", [
+    lambda: torch.ones(2).to_sparse(), lambda: torch.sparse.mm(torch.ones(2, 2), torch.ones(2, 2)),
+    lambda: torch.sparse_coo_tensor([[0]], [1.0], (2,)), lambda: torch.ones(2).int_repr()])
+def test_what_stays_out_says_what_to_use(call):
+    with pytest.raises(NotImplementedError, match="torchish has no (sparse|quantized) tensors; (use|compute)"):
+        call()
+
+
+def _tangent(f, x, t):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        return ad.unpack_dual(f(ad.make_dual(x, t))).tangent
+
+
+@pytest.fixture
+def matrices():
+    torch.manual_seed(0)
+    a, t = torch.randn(3, 3, dtype=torch.float64), torch.randn(3, 3, dtype=torch.float64)
+    return a @ a.T + 3 * torch.eye(3, dtype=torch.float64), t
+
+
+@pytest.mark.parametrize("f", [torch.linalg.cholesky, lambda x: torch.linalg.cholesky_ex(x)[0],
+                               lambda x: torch.linalg.pinv(x, hermitian=True)])
+def test_tangents_of_symmetric_matrices(matrices, f):
+    a, t = matrices
+    torch.testing.assert_close(_tangent(f, a, t), _tangent(f, a, (t + t.T) / 2))
+
+
+def test_the_tangent_of_the_other_triangle(matrices):
+    a, t = matrices
+    b = torch.ones(3, 1, dtype=torch.float64)
+
+    def f(x):
+        return torch.triangular_solve(b, x)[0]
+    torch.testing.assert_close(_tangent(f, a, t), _tangent(f, a, t.triu()))
+
+
+def test_cholesky_ex_without_a_result():
+    factor, info = torch.linalg.cholesky_ex(-torch.eye(2))
+    assert info.item() == 1 and factor.tril().isnan().any()
+
+
+def test_float8_computes():
+    assert (torch.ones(2).to(torch.float8_e4m3fn) + 1).float().tolist() == [2, 2]
