@@ -70,6 +70,11 @@ def mapped(tree, grad=False):
     return tree_map(lambda x: ours(x, grad), tree)
 
 
+def names_in(code):
+    """The global names that a function uses, also those of the functions inside it."""
+    return set(code.co_names).union(*(names_in(c) for c in code.co_consts if isinstance(c, types.CodeType)))
+
+
 def rebound(f, known=None):
     """A function of PyTorch's test code that calls torchish instead: the same code in a namespace where torch is torchish.
 
@@ -82,7 +87,7 @@ def rebound(f, known=None):
     names, cells = dict(f.__globals__), tuple(types.CellType(c.cell_contents) for c in f.__closure__ or ())
     made = known[f] = types.FunctionType(f.__code__, names, f.__name__, f.__defaults__, cells)
     made.__kwdefaults__ = f.__kwdefaults__
-    for name in set(f.__code__.co_names) & names.keys():
+    for name in names_in(f.__code__) & names.keys():
         value = names[name]
         if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] == "torch":
             names[name] = lookup(value.__name__)
