@@ -256,7 +256,6 @@ EXACT |= dict.fromkeys(("nonzero", "nonzero_static"), "{name}: Expected out tens
 EXACT |= dict.fromkeys(("complex", "polar"), "Expected object of scalar type {Want} but got scalar type {Got} for argument 'out'")
 EXACT |= {"take": "take(): self and out expected to have the same dtype, but got self.dtype = {Want} and out.dtype = {Got}",
           "where": "Expected out type to be {Want} but got {Got}",
-          "multinomial": "multinomial expects {Want} tensor out, got: {Got}",
           "narrow_copy": "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error message be improved?  If so, "
                          "please report an enhancement request to PyTorch.)"}
 

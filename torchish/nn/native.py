@@ -12,8 +12,8 @@ from torchish.nn._functional.sparse import MODES, bags, refuse_sparse, renormali
 from torchish.ops import TABLE
 
 REDUCTION = {0: "none", 1: "mean", 2: "sum"}
-INTERPOLATION = {0: "bilinear", 1: "nearest", 2: "bicubic"}
-PADDING = {0: "zeros", 1: "border", 2: "reflection"}
+INTERPOLATION = {number: mode for mode, number in F.GRID_SAMPLE_INTERPOLATION_MODES.items()}
+PADDING = {number: mode for mode, number in F.GRID_SAMPLE_PADDING_MODES.items()}
 
 
 # --- random masks ------------------------------------------------------------------------------------------------------

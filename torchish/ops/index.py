@@ -127,7 +127,7 @@ def scatter_add(input, index, src, /, dim):
 _START = {"sum": 0, "mean": 0, "prod": 1, "amax": "-inf", "amin": "inf"}
 
 
-def _limit(x, name):
+def limit(x, name):
     start = _START[name]
     if not isinstance(start, str):
         return start
@@ -138,11 +138,11 @@ def _limit(x, name):
     return getattr(jnp.iinfo(x.dtype), "max" if start == "inf" else "min")
 
 
-def _combine(x, where, v, name, include_self):
+def combine(x, where, v, name, include_self):
     """x with the values v combined into the places `where` (an index tuple) by a named reduction."""
     if name not in _START:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {name}")
-    base = x if include_self else x.at[where].set(jnp.asarray(_limit(x, name), x.dtype))
+    base = x if include_self else x.at[where].set(jnp.asarray(limit(x, name), x.dtype))
     if name in ("sum", "mean"):
         y = added(base.at[where], v)
         if name == "sum":
@@ -191,7 +191,7 @@ def scatter_reduce(input, index, src, /, dim, reduce, *, include_self=True):
     x, i, d = _spread(input, index, dim)
     if not i.size:
         return input
-    return _combine(x, _grid(i, d), _source("scatter", input, src, i), reduce, include_self).reshape(input.shape)
+    return combine(x, _grid(i, d), _source("scatter", input, src, i), reduce, include_self).reshape(input.shape)
 
 
 def _rows(dim, index):
@@ -242,7 +242,7 @@ def index_fill(input, index, value, /, dim):
 def index_reduce(input, index, source, /, dim, reduce, *, include_self=True):
     kernel("index_func_", input, "ifc")
     x, i, d = _spread(input, index, dim)
-    return _combine(x, _rows(d, i), _row_source("index_reduce", input, source, index, d), reduce,
+    return combine(x, _rows(d, i), _row_source("index_reduce", input, source, index, d), reduce,
                     include_self).reshape(input.shape)
 
 

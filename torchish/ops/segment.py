@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from torchish.ops.index import _combine, _limit
+from torchish.ops.index import combine, limit
 from torchish.ops.table import op
 
 REDUCTION = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}     # as `scatter_reduce` calls them
@@ -22,10 +22,10 @@ def segment_reduce(data, offsets, /, reduce, initial=None):
     """The last dimension of `offsets` holds where the segments of the dimension of `data` at that place begin, and the end."""
     axis, count = offsets.ndim - 1, offsets.shape[-1] - 1
     segment, kind = _segment_of(offsets, data.shape[axis]), REDUCTION[reduce]
-    base = jnp.full((*data.shape[:axis], count + 1, *data.shape[axis + 1:]), _limit(data, kind), data.dtype)
+    base = jnp.full((*data.shape[:axis], count + 1, *data.shape[axis + 1:]), limit(data, kind), data.dtype)
     where = (*jnp.indices(segment.shape, sparse=True)[:-1], segment)
-    out = lax.slice_in_dim(_combine(base, where, data, kind, True), 0, count, axis=axis)
-    given = jnp.asarray(_limit(data, kind) if initial is None else initial, data.dtype)
+    out = lax.slice_in_dim(combine(base, where, data, kind, True), 0, count, axis=axis)
+    given = jnp.asarray(limit(data, kind) if initial is None else initial, data.dtype)
     if reduce in ("max", "min"):
         # PyTorch's gradient goes to the elements where they equal the given number
         return jnp.where(out < given if reduce == "max" else out > given, given, out)

@@ -40,9 +40,9 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
 
 def _scaled(name, plain):
     def refuse(mat_a, mat_b, scale_a, scale_recipe_a, scale_b, scale_recipe_b, swizzle_a=None, swizzle_b=None, bias=None, **options):
-        raise NotImplementedError(f"{name}: there are no 8-bit floats here; multiply the matrices by their scales and call {plain}")
+        raise NotImplementedError(f"{name}: torchish has no kernels for scaled 8-bit floats; multiply the matrices by their scales and call {plain}")
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "A product of 8-bit floats with scales, which torchish has not: raises NotImplementedError."
+    refuse.__doc__ = "A product of 8-bit floats with scales, for which torchish has no kernel: raises NotImplementedError."
     return refuse
 
 
