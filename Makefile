@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
+OP_SAMPLES ?= 2
 PYTEST := $(BIN)/python -m pytest -q compat_tests -n $(WORKERS) $(PYTEST_ARGS)
 
 # The tests compare numbers, not speed: one thread each is quicker on few cores.
@@ -13,12 +14,12 @@ export OMP_NUM_THREADS ?= 1
 demo: $(VENV)/examples.stamp
 	$(BIN)/python -m torchish examples/oscillator.py --plot oscillator.png
 
-# With PyTorch in the environment the same tests first prove themselves on it.
+# With PyTorch in the environment the same tests first prove themselves on it, and its op_db is compared as well.
 test: $(VENV)/test.stamp
 	@if $(BIN)/python -c "import torch" 2>/dev/null; then \
 		echo "== the tests on PyTorch itself"; $(PYTEST) --backend torch || exit 1; \
-		echo "== the tests on torchish"; fi
-	$(PYTEST)
+		echo "== the tests on torchish"; $(PYTEST) --op-samples $(OP_SAMPLES); \
+	else $(PYTEST); fi
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
