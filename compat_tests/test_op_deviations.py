@@ -7,9 +7,12 @@ import torchish as torch
 
 @pytest.mark.parametrize("call", [
     lambda: torch.ones(2).to_sparse(), lambda: torch.sparse.mm(torch.ones(2, 2), torch.ones(2, 2)),
-    lambda: torch.sparse_coo_tensor([[0]], [1.0], (2,)), lambda: torch.ones(2).int_repr()])
+    lambda: torch.sparse_coo_tensor([[0]], [1.0], (2,)), lambda: torch.ones(2).int_repr(),
+    lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), lambda: torch.nested.nested_tensor([torch.ones(2)]),
+    lambda: torch.zeros(2, layout=torch.sparse_coo), lambda: torch.ones(2).new_zeros(2, layout=torch.sparse_csr),
+    lambda: torch.rand_like(torch.ones(2), layout=torch.jagged)])
 def test_what_stays_out_says_what_to_use(call):
-    with pytest.raises(NotImplementedError, match="torchish has no (sparse|quantized) tensors; (use|compute)"):
+    with pytest.raises(NotImplementedError, match=r"torchish has no (sparse|quantized|nested|torch\.\w+) tensors; (use|compute)"):
         call()
 
 

@@ -84,8 +84,6 @@ def _constant(value):
                 memory_format=None, **kw):
         if "size" in kw:
             size = (kw.pop("size"),)
-        if kw:
-            raise TypeError(f"got an unexpected keyword argument '{next(iter(kw))}'")
         return _into(out, finish(filled(_size(size), value, _dtype(_out_dtype(dtype, out))), requires_grad, device))
     return factory
 
@@ -105,7 +103,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
                              requires_grad, device))
 
 
-def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False, **kw):
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     from torchish.autograd.dispatch import view
     n = 1 + sum((s - 1) * k for s, k in zip(size, stride)) if all(size) else 0
     return finish(view(TABLE["as_strided"], filled((n,), 0, _dtype(dtype)), (), (tuple(size), tuple(stride), 0)),
@@ -209,7 +207,7 @@ def _window(name):
         values = {**row.defaults, "window_length": window_length, "periodic": periodic, "dtype": dtype, **kw}
         values.update(zip([a for a in row.attrs if a not in ("window_length", "periodic", "dtype")], args))
         return finish(Tensor._of(record(row, (), tuple(values[a] for a in row.attrs))), requires_grad, device)
-    factory.__name__ = name
+    factory.__name__, factory.attrs = name, row.attrs
     return factory
 
 

@@ -3,24 +3,34 @@
 import warnings
 
 from torchish.api import bind, overloads
+from torchish.ops import dtypes
 from torchish.tensor import Tensor
 
 
-def _refused(name, advice):
-    def method(self, *args, **kw):
-        raise NotImplementedError(f"torch.Tensor.{name}: {advice}")
-    method.__name__ = method.__qualname__ = name
-    return method
+def _refused(path, advice):
+    def refuse(*args, **kw):
+        raise NotImplementedError(f"torch.{path}: {advice}")
+    refuse.__name__ = refuse.__qualname__ = path.split(".")[-1]
+    return refuse
 
 
 _QUANTIZED = "torchish has no quantized tensors; compute with a floating-point dtype"
-REFUSED = {name: _refused(name, advice) for name, advice in {
+REFUSED = {name: _refused("Tensor." + name, advice) for name, advice in {
     "qscheme": _QUANTIZED, "int_repr": _QUANTIZED, "to_padded_tensor": "torchish has no nested tensors; pad with torch.nn.utils.rnn",
     "index": "torchish has no first-class dimensions; write tensor[positions]"}.items()}
 
 
-def int_repr(input):
-    raise NotImplementedError(f"torch.int_repr: {_QUANTIZED}")
+TORCH = {name: _refused(name, _QUANTIZED) for name in (
+    "int_repr", "quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic", "empty_quantized",
+    "quantized_batch_norm", "quantized_max_pool1d", "quantized_max_pool2d", "quantized_max_pool3d", "quantized_gru", "quantized_lstm")}
+
+
+def dequantize(self):
+    """The float32 tensor that a tensor without quantization stands for: itself."""
+    return self.to(dtypes.float32)
+
+
+TORCH["dequantize"] = dequantize
 
 
 def reinforce(self, reward):
@@ -98,7 +108,7 @@ def grad_dtype(self):
     return self.dtype
 
 
-METHODS = REFUSED | {f.__name__: f for f in (reinforce, resize, resize_as, module_load, record_stream, __reversed__, __delitem__, __setstate__)}
+METHODS = REFUSED | {f.__name__: f for f in (dequantize, reinforce, resize, resize_as, module_load, record_stream, __reversed__, __delitem__, __setstate__)}
 METHODS |= {"is_nonzero": overloads.is_nonzero, "is_same_size": overloads.is_same_size, "const_data_ptr": Tensor.data_ptr,
             "hardshrink": bind.functional["hardshrink"], "__torch_function__": __torch_function__, "__torch_dispatch__": __torch_function__,
             "name": property(lambda self: None), "volatile": property(volatile), "grad_dtype": property(grad_dtype)}

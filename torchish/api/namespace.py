@@ -8,6 +8,7 @@ from torchish.api import (
     bind,
     copies,
     creation,
+    factories,
     indexing,
     kept,
     linalg,
@@ -106,7 +107,7 @@ NAMESPACE.update({d.legacy + "Tensor": _legacy(d) for d in dtypes.ALL if d not i
 NAMESPACE.update(layout.NAMES)
 NAMESPACE.update(settings.TORCH)
 NAMESPACE.update(storages.TORCH)
-NAMESPACE.update(int_repr=kept.int_repr)
+NAMESPACE.update(kept.TORCH)
 NAMESPACE.update({n: getattr(creation, n) for n in (
     "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "empty_strided", "arange", "range",
     "linspace", "logspace", "eye", "tril_indices", "triu_indices", "tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy",
@@ -117,4 +118,7 @@ NAMESPACE.update(complex=creation.complex_, masked_select=indexing.masked_select
 NAMESPACE.update({f.__name__: f for f in (
     set_default_dtype, get_default_dtype, set_default_tensor_type, set_warn_always, is_warn_always_enabled, compile,
     typename, finfo, iinfo)})
+NAMESPACE.update(factories.behind_checks(NAMESPACE))
+for _name, _factory in factories.behind_checks(vars(Tensor)).items():
+    setattr(Tensor, _name, _factory)
 NAMESPACE.update(pi=math.pi, e=math.e, inf=math.inf, nan=math.nan, newaxis=None, Tensor=Tensor)
