@@ -103,5 +103,27 @@ def test_node_names(torch):
         "PermuteBackward0": x.permute(1, 0), "UnsqueezeBackward0": x.unsqueeze(0), "ExpBackward0": x.exp(),
     }  # fmt: skip
     assert {key: t.grad_fn.name() for key, t in expected.items()} == {key: key for key in expected}
+    names = {
+        "RemainderBackward0": x % 2, "RemainderBackward1": x % torch.ones(2), "PowBackward1": x ** torch.ones(2), "PowBackward2": 2 ** x,
+        "MaskedFillBackward0": x.masked_fill(x > 0, 2.0), "MaskedFillBackward1": x.masked_fill(x > 0, torch.tensor(2.0)),
+        "FillBackward0": torch.fill(x, 2.0), "FillBackward2": x.clone().fill_(2.0), "FillBackward3": x.clone().fill_(torch.tensor(2.0)),
+        "torch::autograd::NotImplemented": 2 % x,
+    }  # fmt: skip
+    assert {key: t.grad_fn.name() for key, t in names.items()} == {key: key for key in names}
     (edge,) = [next_fn for next_fn, _ in (x * 2).grad_fn.next_functions if next_fn is not None]
     assert type(edge).__name__ == "AccumulateGrad" and edge.variable is x
+
+
+def test_node_names_of_writes_by_operators(torch):
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    a, b, c = x.clone(), x.clone(), x.clone()
+    a %= y
+    b **= y
+    c %= 2
+    assert [t.grad_fn.name() for t in (a, b, c)] == ["RemainderBackward1", "PowBackward1", "RemainderBackward0"]
+
+
+def test_remainder_of_a_number_has_no_derivative(torch):
+    x = torch.ones(2, requires_grad=True)
+    with raises(RuntimeError, "derivative for aten::remainder is not implemented"):
+        (2.0 % x).sum().backward()

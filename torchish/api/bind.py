@@ -208,15 +208,21 @@ def _compile(public, parameters, lines, **names):
     return space[public]
 
 
-def _variants(row):
-    """Where PyTorch's node depends on an argument: for its values (`by`), the row with another node name."""
-    return {key: Op(row.name, row.fn, names="", node=node, saves=row.saves, result=row.result, connects=row.connects)
+def variants(row):
+    """Where PyTorch's node depends on an argument: for its values (`by`), the row with another node name, or with none."""
+    return {key: Op(row.name, row.fn, names="", node=node, saves=row.saves, result=row.result, connects=row.connects,
+                    underivable=None if node else f"aten::{row.name}")
             for key, node in row.extra.get("variants", {}).items()}
+
+
+def variant(row, **given):
+    """The variant for the arguments `given`."""
+    return variants(row).get(eval(row.extra["by"], {"Tensor": Tensor}, row.defaults | given), row) if "by" in row.extra else row
 
 
 def _chosen(row):
     """Source that picks the row or one of its variants."""
-    return f"VARIANTS.get({row.extra['by']}, OP)" if "by" in row.extra else "OP"
+    return f"VARIANTS.get(({row.extra['by']}), OP)" if "by" in row.extra else "OP"
 
 
 def wrapper(row, name):
@@ -237,7 +243,7 @@ def wrapper(row, name):
     else:
         lines.append("return " + call)
     fn = _compile(public, parameters, lines, apply=apply, OP=row, D=row.defaults, put_out=put_out, NAME=public,
-                  VARIANTS=_variants(row),
+                  VARIANTS=variants(row),
                   TYPE=named(public, row.multi) if row.multi else None)
     fn.__doc__ = row.fn.__doc__ or f"See PyTorch's `{name}`."
     fn.__module__ = "torch"
@@ -310,7 +316,7 @@ def inplace_wrapper(row, name):
     call = (f"return inplace({_chosen(row)}, {row.operands[0]}, ({''.join(o + ', ' for o in row.operands[1:])}), "
             f"({''.join(a + ', ' for a in row.attrs)}))")
     return _compile(public, parameters, [*_checks(row, public, parameters, skip=1), call], inplace=inplace, OP=row, D=row.defaults,
-                    VARIANTS=_variants(row))
+                    VARIANTS=variants(row))
 
 
 def variadic(fn, attr):

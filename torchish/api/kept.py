@@ -108,7 +108,8 @@ def grad_dtype(self):
     return self.dtype
 
 
-METHODS = REFUSED | {f.__name__: f for f in (dequantize, reinforce, resize, resize_as, module_load, record_stream, __reversed__, __delitem__, __setstate__)}
+METHODS = REFUSED | {f.__name__: f for f in (
+    dequantize, reinforce, resize, resize_as, module_load, record_stream, __reversed__, __delitem__, __setstate__)}
 METHODS |= {"is_nonzero": overloads.is_nonzero, "is_same_size": overloads.is_same_size, "const_data_ptr": Tensor.data_ptr,
             "hardshrink": bind.functional["hardshrink"], "__torch_function__": __torch_function__, "__torch_dispatch__": __torch_function__,
             "name": property(lambda self: None), "volatile": property(volatile), "grad_dtype": property(grad_dtype)}

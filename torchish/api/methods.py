@@ -37,15 +37,28 @@ for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **copi
 
 # --- operators -------------------------------------------------------------------------------------------------------
 
+def _by_operand(row, first=True):
+    """The row where the operand is a number and where it is a tensor; `first`: the operand stands behind the tensor."""
+    a, b = row.operands[:2] if first else row.operands[1::-1]
+    tensor = object.__new__(Tensor)
+    return [bind.variant(row, **{a: tensor, b: value}) for value in (1, tensor)]
+
+
 def _operator(row, extra=(), attrs=(), swap=False, check=None):
+    numbers, tensors = _by_operand(row, not swap)
+
     def method(self, other):
-        if other.__class__ not in PLAIN and not isinstance(other, Tensor):
+        row = numbers
+        if other.__class__ in PLAIN:
+            if other is None:
+                return NotImplemented
+        elif isinstance(other, Tensor):
+            row = tensors
+        else:
             try:
                 other = operand(other, row.name, "other", 2)
             except TypeError:
                 return NotImplemented
-        elif other is None:
-            return NotImplemented
         if self.__class__ in PLAIN:     # called through the class
             raise TypeError(f"descriptor '{method.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
                             f"'{type(self).__name__}' object")
@@ -56,10 +69,13 @@ def _operator(row, extra=(), attrs=(), swap=False, check=None):
 
 
 def _augmented(name, extra=(), attrs=(), check=None):
-    row = TABLE[name]
+    numbers, tensors = _by_operand(TABLE[name])
 
     def method(self, other):
-        if other.__class__ not in PLAIN and not isinstance(other, Tensor):
+        row = numbers
+        if isinstance(other, Tensor):
+            row = tensors
+        elif other.__class__ not in PLAIN:
             try:
                 other = operand(other, name, "other", 2)
             except TypeError:

@@ -4,7 +4,7 @@ import builtins
 import math
 
 from torchish.api import bind, numeric, spectral
-from torchish.api.bind import named, operand, put_out, static
+from torchish.api.bind import named, operand, put_out, static, variant
 from torchish.api.creation import empty_like, filled, finish, tensor
 from torchish.api.viewing import _reshape, as_strided, expand
 from torchish.autograd.dispatch import CAST, apply, inplace
@@ -367,12 +367,16 @@ def zero_(self):
     return inplace(ROWS["zero"], self, (), ())
 
 
+FILLS = {(kind, written): variant(ROWS["fill"], value=kind.__new__(kind), written=written)
+         for kind in (Tensor, int) for written in (False, True)}
+
+
 def fill_(self, value):
-    return inplace(ROWS["fill"], self, (_args(value, "fill_"),), ())
+    return inplace(FILLS[Tensor if isinstance(value, Tensor) else int, True], self, (_args(value, "fill_"),), ())
 
 
 def fill(input, value):
-    return apply(ROWS["fill"], (input, value))
+    return apply(FILLS[Tensor if isinstance(value, Tensor) else int, False], (input, value))
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):

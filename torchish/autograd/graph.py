@@ -380,6 +380,9 @@ class NotImplementedNode(Node):
         raise RuntimeError(f"derivative for {self.function} is not implemented")
 
 
+NotImplementedNode.__name__ = NotImplementedNode.__qualname__ = "NotImplemented"
+
+
 def differentiated(name, aval):
     """Whether PyTorch has an edge for an operand that needs no gradient: tensors, and numbers wrapped into one."""
     if hasattr(aval, "dtype"):

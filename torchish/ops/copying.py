@@ -40,7 +40,8 @@ def zero(input, /):
     return jnp.zeros_like(input)
 
 
-@op(names="", node="FillBackward0")
+@op(names="", node="FillBackward0", by="isinstance(value, Tensor), written",
+    variants={(True, False): "FillBackward1", (False, True): "FillBackward2", (True, True): "FillBackward3"})
 def fill(input, value, /):
     if not is_number(value) and value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")

@@ -246,7 +246,7 @@ def index_reduce(input, index, source, /, dim, reduce, *, include_self=True):
                     include_self).reshape(input.shape)
 
 
-@op(inplace=True, saves="1")
+@op(inplace=True, saves="1", by="isinstance(value, Tensor)", variants={True: "MaskedFillBackward1"})
 def masked_fill(input, mask, value, /):
     if dtype_of(mask) is not dtypes.bool:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "

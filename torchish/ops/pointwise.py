@@ -115,7 +115,8 @@ def floor_divide(input, other, /):
     return lax.stop_gradient(floor_quotient(x, y))
 
 
-@op(inplace=True, numbers="01", by="isinstance(other, Tensor)", variants={True: "RemainderBackward1"})
+@op(inplace=True, numbers="01", by="isinstance(input, Tensor), isinstance(other, Tensor)",
+    variants={(True, True): "RemainderBackward1", (False, True): None})
 def remainder(input, other, /):
     x, y = promote(input, other)
     kernel("remainder_cpu", x, "if")
