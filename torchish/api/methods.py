@@ -27,6 +27,7 @@ from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 from torchish.tensor.printing import format_tensor
+from torchish.tensor.tensor import template
 
 for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **copies.METHODS, **linalg.METHODS,
                    **lowrank.METHODS, **random.METHODS, **kept.METHODS, **storages.METHODS}.items():
@@ -40,8 +41,7 @@ for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **copi
 def _by_operand(row, first=True):
     """The row where the operand is a number and where it is a tensor; `first`: the operand stands behind the tensor."""
     a, b = row.operands[:2] if first else row.operands[1::-1]
-    tensor = object.__new__(Tensor)
-    return [bind.variant(row, **{a: tensor, b: value}) for value in (1, tensor)]
+    return [bind.variant(row, **{a: template, b: value}) for value in (1, template)]
 
 
 def _operator(row, extra=(), attrs=(), swap=False, check=None):

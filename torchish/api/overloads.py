@@ -13,6 +13,7 @@ from torchish.ops import TABLE, dtypes
 from torchish.ops.promote import CTYPES
 from torchish.ops.views import contiguous_strides
 from torchish.tensor import Tensor, devices
+from torchish.tensor.tensor import template
 
 ROWS = TABLE
 
@@ -367,16 +368,16 @@ def zero_(self):
     return inplace(ROWS["zero"], self, (), ())
 
 
-FILLS = {(kind, written): variant(ROWS["fill"], value=kind.__new__(kind), written=written)
-         for kind in (Tensor, int) for written in (False, True)}
+FILLS = {(isinstance(value, Tensor), written): variant(ROWS["fill"], value=value, written=written)
+         for value in (0, template) for written in (False, True)}
 
 
 def fill_(self, value):
-    return inplace(FILLS[Tensor if isinstance(value, Tensor) else int, True], self, (_args(value, "fill_"),), ())
+    return inplace(FILLS[isinstance(value, Tensor), True], self, (_args(value, "fill_"),), ())
 
 
 def fill(input, value):
-    return apply(FILLS[Tensor if isinstance(value, Tensor) else int, False], (input, value))
+    return apply(FILLS[isinstance(value, Tensor), False], (input, value))
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):

@@ -255,4 +255,10 @@ def tensor_of(array):
     return Tensor._of(program.from_numpy(array))
 
 
+# CPython keeps the instances' attributes in slots for those names only that the first few instances had.
+template = object.__new__(Tensor)
+for _name in ("_storage", "_aval", "_fn", "_nr", "_view", "_meta", "_req", "_grad"):
+    setattr(template, _name, None)
+
+
 __all__ = ["Tensor", "Value", "View", "Storage", "record", "tensor_of"]
