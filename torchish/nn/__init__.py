@@ -3,8 +3,26 @@
 from torchish.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from torchish.nn import functional, init, modules, parameter
 from torchish.nn.modules import *
-from torchish.nn import parallel, utils
+from torchish.nn import attention, parallel, utils
 from torchish.nn.parallel import DataParallel
 
-__all__ = [*modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
-           "modules", "parallel", "parameter", "utils"]
+
+def factory_kwargs(kwargs):
+    """What of `kwargs` goes to a factory like torch.empty: device, dtype and memory_format, also from its entry `factory_kwargs`."""
+    names = {"device", "dtype", "memory_format"}
+    unexpected = kwargs.keys() - names - {"factory_kwargs"}
+    if unexpected:
+        raise TypeError(f"unexpected kwargs {unexpected}")
+    made = dict(kwargs.get("factory_kwargs", {}))
+    unexpected = made.keys() - names
+    if unexpected:
+        raise TypeError(f"unexpected kwargs {unexpected}")
+    for name in sorted(names & kwargs.keys()):
+        if name in made:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+        made[name] = kwargs[name]
+    return made
+
+
+__all__ = [*modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention",
+           "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils"]

@@ -73,22 +73,91 @@ def is_lazy(param):
     return isinstance(param, UninitializedTensorMixin)
 
 
+def _caster(name, dtype):
+    def cast(self):
+        return self.to(dtype)
+    cast.__name__ = name
+    cast.__doc__ = f"The same, to become {dtype}."
+    return cast
+
+
 class UninitializedTensorMixin:
     """What parameters and buffers without a shape have in common."""
 
-    def __getattribute__(self, name):
-        if name == "shape":
-            raise RuntimeError(
-                "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-                "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to "
-                "initialize the parameters before accessing their attributes.")
-        return super().__getattribute__(name)
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to "
+            "initialize the parameters before accessing their attributes.")
+
+    @property
+    def _view(self):
+        # every operation asks how it has to read its operand
+        kind = type(self).__name__
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in an operation. This error happens when you are using a `LazyModule` "
+            f"or explicitly manipulating `torch.nn.parameter.{kind}` objects. When using LazyModules Call `forward` with a dummy "
+            "batch to initialize the parameters before calling torch functions")
+
+    @property
+    def data(self):
+        return self
+
+    @data.setter
+    def data(self, other):
+        self._storage, self._aval, self._device = other._storage, other._aval, other._device
+
+    def _made(self, dtype, device):
+        return type(self)(self.requires_grad, device, dtype)
+
+    def to(self, *args, **kwargs):
+        """Only the device and the dtype can change yet."""
+        like = torch.empty(0, dtype=self.dtype, device=self.device).to(*args, **kwargs)
+        return self._made(like.dtype, like.device)
+
+    for _name, _dtype in {"half": "float16", "float": "float32", "double": "float64", "char": "int8", "short": "int16",
+                          "int": "int32", "long": "int64", "bfloat16": "bfloat16"}.items():
+        locals()[_name] = _caster(_name, getattr(torch, _dtype))
+    del _name, _dtype
+
+    def cpu(self, memory_format=None):
+        """The same on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device=None, non_blocking=False, memory_format=None):
+        """The same on a GPU."""
+        return self.to("cuda" if device is None else device)
+
+    def copy_(self, other, non_blocking=False):
+        """Nothing to copy from another one without a shape."""
+        if not is_lazy(other):
+            self._view  # noqa: B018  (raises)
+        return self
 
     def materialize(self, shape, device=None, dtype=None):
         """Give it a shape: from now on it is an ordinary Parameter (or tensor) with unset contents."""
-        old = self.data
-        self.data = torch.empty(shape, device=device or old.device, dtype=dtype or old.dtype)
+        made = torch.empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
+        self.data = made
+
+    def share_memory_(self):
+        """Refused: there is nothing to share yet."""
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+                           "before calling `module.share_memory()`.")
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = self._made(self.dtype, self.device)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, proto):
+        return type(self), (self.requires_grad, None, self.dtype)
+
+    def __repr__(self, *, tensor_contents=None):
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
@@ -98,14 +167,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
         return torch.Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
-
-    def __deepcopy__(self, memo):
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
-        return memo[id(self)]
-
-    def __repr__(self, *, tensor_contents=None):
-        return "<UninitializedParameter>"
 
 
 class UninitializedBuffer(UninitializedTensorMixin, torch.Tensor):
@@ -118,9 +179,6 @@ class UninitializedBuffer(UninitializedTensorMixin, torch.Tensor):
         made.persistent = persistent
         made._is_buffer = True
         return made
-
-    def __repr__(self, *, tensor_contents=None):
-        return "<UninitializedBuffer>"
 
 
 def zero_grads(parameters, set_to_none):

@@ -214,10 +214,10 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.dim() not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if target.dim() == 1 and input1.dim() != 2:
+    if target.dim() == 1 and not input1.dim() == input2.dim() == 2:
         raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with sizes "
                            f"{list(input1.size())} and {list(input2.size())}.")
-    if target.dim() == 0 and input1.dim() != 1:
+    if target.dim() == 0 and not input1.dim() == input2.dim() == 1:
         raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs with sizes "
                            f"{list(input1.size())} and {list(input2.size())}.")
     eps = 1e-12  # inside the roots, as PyTorch does here and not in cosine_similarity
@@ -320,6 +320,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     single = log_probs.dim() == 2
     lp = log_probs.unsqueeze(1) if single else log_probs
     steps, batch, _ = lp.shape
+    for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if isinstance(lengths, torch.Tensor) and lengths.is_floating_point():
+            raise RuntimeError(f"{name} must be integral")
     in_len = [int(n) for n in torch.as_tensor(input_lengths).reshape(-1).tolist()]
     longest = max(in_len, default=0)
     if longest > log_probs.size(0):

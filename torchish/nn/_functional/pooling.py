@@ -98,6 +98,8 @@ def _fractional(n, input, kernel_size, output_size, output_ratio, return_indices
     sizes = x.shape[2:]
     if output_size is None:
         ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
+        if len(ratio) != n:
+            raise ValueError(f"fractional_max_pool{n}d requires output_ratio to either be a single Int or tuple of Ints.")
         output_size = [int(s * r) for s, r in zip(sizes, ratio)]
     out, kernel = _tuple(output_size, n), _tuple(kernel_size, n)
     if samples is None:

@@ -2,7 +2,9 @@
 
 import torchish as torch
 from torchish.api.bind import functional as _rows
+from torchish.autograd.dispatch import apply
 from torchish.nn._functional.activation import dropout as _dropout
+from torchish.ops import TABLE
 
 # --- one step: projections of the input and of the hidden state in, new state (a tuple) out ------------------------------
 
@@ -30,48 +32,15 @@ def _lstm(x, h, state):
 STEPS = {"rnn_tanh": _rnn_tanh, "rnn_relu": _rnn_relu, "gru": _gru, "lstm": _lstm}
 
 
-class Layer:
-    """One layer in one direction, over steps whose batches may shrink. `parameters`: two weights, two biases if any, and the
-    weight of LSTM's projection if any."""
-
-    def __init__(self, mode, parameters, has_biases):
-        self.step = STEPS[mode]
-        self.w_ih, self.w_hh, *rest = parameters
-        self.b_ih, self.b_hh = rest[:2] if has_biases else (None, None)
-        self.w_hr = next(iter(rest[2 * has_biases:]), None)
-
-    def _advance(self, x, state):
-        new = self.step(x, _rows["linear"](state[0], self.w_hh, self.b_hh), state)
-        return new if self.w_hr is None else (_rows["linear"](new[0], self.w_hr), new[1])
-
-    def _forward(self, steps, state):
-        outs, ended = [], []
-        for x in steps:
-            n = x.size(0)
-            if n < state[0].size(0):
-                ended.append(tuple(s[n:] for s in state))
-                state = tuple(s[:n] for s in state)
-            state = self._advance(x, state)
-            outs.append(state[0])
-        if ended:
-            state = tuple(torch.cat(parts) for parts in zip(state, *reversed(ended)))
-        return outs, state
-
-    def _backward(self, steps, start):
-        outs = []
-        state = tuple(s[:steps[-1].size(0)] for s in start)
-        for x in reversed(steps):
-            n, m = state[0].size(0), x.size(0)
-            if m > n:  # sequences that end here begin
-                state = tuple(torch.cat([s, s0[n:m]]) for s, s0 in zip(state, start))
-            state = self._advance(x, state)
-            outs.append(state[0])
-        return outs[::-1], state
-
-    def __call__(self, data, sizes, state, reverse):
-        steps = _rows["linear"](data, self.w_ih, self.b_ih).split(sizes)
-        outs, state = self._backward(steps, state) if reverse else self._forward(steps, state)
-        return torch.cat(outs), state
+def _layer(mode, parameters, has_biases, data, sizes, state, reverse):
+    """One layer in one direction, over steps whose batches may shrink. `parameters`: two weights, two biases if any, and the weight
+    of LSTM's projection if any."""
+    w_ih, w_hh, *rest = parameters
+    b_ih, b_hh = rest[:2] if has_biases else (None, None)
+    w_hr = next(iter(rest[2 * has_biases:]), None)
+    h, c = state if len(state) == 2 else (state[0], None)
+    out, *last = apply(TABLE["recurrent"], (_rows["linear"](data, w_ih, b_ih), h, c, w_hh, b_hh, w_hr), (mode, tuple(sizes), reverse))
+    return out, tuple(last)
 
 
 def stack(mode, data, sizes, state, parameters, has_biases, bidirectional, dropout=0.0):
@@ -82,7 +51,7 @@ def stack(mode, data, sizes, state, parameters, has_biases, bidirectional, dropo
     for first in range(0, len(parameters), directions):
         outs = []
         for k in range(first, first + directions):
-            out, end = Layer(mode, parameters[k], has_biases)(data, sizes, tuple(s[k] for s in state), k > first)
+            out, end = _layer(mode, parameters[k], has_biases, data, sizes, tuple(s[k] for s in state), k > first)
             outs.append(out)
             last.append(end)
         data = torch.cat(outs, -1) if bidirectional else outs[0]
@@ -136,7 +105,7 @@ def _network(mode):
 GATES = {"rnn_tanh": 1, "rnn_relu": 1, "gru": 3, "lstm": 4}
 
 
-def _check_cell(mode, input, state, w_ih, w_hh):
+def check_cell(mode, input, state, w_ih, w_hh):
     if input.size(1) != w_ih.size(1):
         raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {w_ih.size(1)}")
     width = w_hh.size(1)
@@ -157,7 +126,7 @@ def _cell(mode):
         state = tuple(hx) if mode == "lstm" else (hx,)
         if len(state) != parts:
             raise RuntimeError("lstm_cell expects two hidden states")
-        _check_cell(mode, input, state, w_ih, w_hh)
+        check_cell(mode, input, state, w_ih, w_hh)
         new = STEPS[mode](_rows["linear"](input, w_ih, b_ih), _rows["linear"](state[0], w_hh, b_hh), state)
         return new if mode == "lstm" else new[0]
     cell.__name__ = cell.__qualname__ = mode + "_cell"

@@ -81,6 +81,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if padding_idx is not None and not -weight.size(0) <= padding_idx < weight.size(0):
+        raise RuntimeError(f"padding_idx must be within the number of embeddings, -{weight.size(0)} through {weight.size(0) - 1}, but got "
+                           f"{padding_idx}")
     if max_norm is not None:
         renormalise(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":

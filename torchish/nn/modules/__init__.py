@@ -5,16 +5,20 @@ from torchish.nn.modules.activation import (CELU, ELU, GELU, GLU, SELU, Hardshri
                                             LogSigmoid, LogSoftmax, Mish, MultiheadAttention, PReLU, ReLU, ReLU6, RReLU, Sigmoid,
                                             SiLU, Softmax, Softmax2d, Softmin, Softplus, Softshrink, Softsign, Tanh, Tanhshrink,
                                             Threshold)
+from torchish.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from torchish.nn.modules.batchnorm import (BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d,
-                                           SyncBatchNorm)
-from torchish.nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from torchish.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+                                           LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d, LazyInstanceNorm1d,
+                                           LazyInstanceNorm2d, LazyInstanceNorm3d, SyncBatchNorm)
+from torchish.nn.modules.container import Container, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from torchish.nn.modules.conv import (Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, LazyConv1d, LazyConv2d,
+                                      LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d)
 from torchish.nn.modules.distance import CosineSimilarity, PairwiseDistance
 from torchish.nn.modules.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from torchish.nn.modules.flatten import Flatten, Unflatten
-from torchish.nn.modules.linear import Bilinear, Identity, Linear
+from torchish.nn.modules.linear import Bilinear, Identity, LazyLinear, Linear
+from torchish.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 from torchish.nn.modules.loss import (BCELoss, BCEWithLogitsLoss, CosineEmbeddingLoss, CrossEntropyLoss, CTCLoss, GaussianNLLLoss,
-                                      HingeEmbeddingLoss, HuberLoss, KLDivLoss, L1Loss, MarginRankingLoss, MSELoss,
+                                      HingeEmbeddingLoss, HuberLoss, KLDivLoss, L1Loss, LinearCrossEntropyLoss, MarginRankingLoss, MSELoss,
                                       MultiLabelMarginLoss, MultiLabelSoftMarginLoss, MultiMarginLoss, NLLLoss, NLLLoss2d,
                                       PoissonNLLLoss, SmoothL1Loss, SoftMarginLoss, TripletMarginLoss,
                                       TripletMarginWithDistanceLoss)

@@ -10,7 +10,6 @@ class BackwardHookFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, *tensors):
-        ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
         return tensors
 
     @staticmethod
@@ -18,24 +17,43 @@ class BackwardHookFunction(torch.autograd.Function):
         return grads
 
 
-def _gate(values, register):
-    """Send the tensors of a tuple through one node; returns the new tuple and their positions (None: no node)."""
-    where = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor)]
-    if not (torch.is_grad_enabled() and any(values[i].requires_grad for i in where)):
+class _Gate:
+    """The tensors of a tuple that require grad, sent through one node."""
+
+    def __init__(self, values):
+        self.where = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor) and v.requires_grad]
+        self.size = len(values)
+        # hooks see zeros for the other tensors
+        self.others = {i: (v.shape, v.dtype) for i, v in enumerate(values) if isinstance(v, torch.Tensor) and i not in self.where}
+
+    def __call__(self, values, hook):
+        passed = BackwardHookFunction.apply(*[values[i] for i in self.where])
+        passed[0].grad_fn.register_hook(hook)
+        out = list(values)
+        for i, t in zip(self.where, passed):
+            out[i] = t
+        return tuple(out) if type(values) is tuple else type(values)(*out)
+
+    def spread(self, grads):
+        """The gradients at the places of their tensors."""
+        out = [None] * self.size
+        for i, g in zip(self.where, grads):
+            out[i] = g
+        for i, (shape, dtype) in self.others.items():
+            out[i] = torch.zeros(shape, dtype=dtype)
+        return tuple(out)
+
+    def gather(self, grads):
+        """What comes back from hooks, for the node."""
+        return tuple(grads[i] for i in self.where)
+
+
+def _gated(values, hook):
+    """(the values, their gate); no gate where nothing requires grad."""
+    gate = _Gate(values)
+    if not (torch.is_grad_enabled() and gate.where):
         return values, None
-    passed = BackwardHookFunction.apply(*[values[i] for i in where])
-    register(next(t.grad_fn for t in passed if t.grad_fn is not None))
-    out = list(values)
-    for i, t in zip(where, passed):
-        out[i] = t
-    return (tuple(out) if type(values) is tuple else type(values)(*out)), where
-
-
-def _spread(where, grads, size):
-    out = [None] * size
-    for i, g in zip(where, grads):
-        out[i] = g
-    return tuple(out)
+    return gate(values, hook), gate
 
 
 class BackwardHooks:
@@ -45,23 +63,22 @@ class BackwardHooks:
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
         self.grad_outputs = None
         self.inputs = self.outputs = None
-        self.n_inputs = self.n_outputs = 0
+        self.n_inputs = 0
 
     def gate_inputs(self, args):
         self.n_inputs = len(args)
-        args, self.inputs = _gate(args, lambda node: node.register_hook(self._at_inputs))
+        args, self.inputs = _gated(args, self._at_inputs)
         return args
 
     def gate_outputs(self, result):
         values = result if isinstance(result, tuple) else (result,)
-        self.n_outputs = len(values)
-        values, self.outputs = _gate(values, lambda node: node.register_hook(self._at_outputs))
+        values, self.outputs = _gated(values, self._at_outputs)
         return values if isinstance(result, tuple) else values[0]
 
     def _at_inputs(self, grad_inputs, _):
         if self.grad_outputs is None:  # reached without passing through the module's output (double backward)
             return None
-        grads = _spread(self.inputs, grad_inputs, self.n_inputs)
+        grads = self.inputs.spread(grad_inputs)
         for hook in self.hooks:
             new = hook(self.module, grads, self.grad_outputs)
             if new is None:
@@ -71,10 +88,10 @@ class BackwardHooks:
                                    f"got {len(new)}, but expected {len(grads)}")
             grads = new
         self.grad_outputs = None
-        return tuple(grads[i] for i in self.inputs)
+        return self.inputs.gather(grads)
 
     def _at_outputs(self, _, grad_outputs):
-        grads = _spread(self.outputs, grad_outputs, self.n_outputs)
+        grads = self.outputs.spread(grad_outputs)
         for hook in self.pre_hooks:
             new = hook(self.module, grads)
             if new is None:
@@ -87,7 +104,7 @@ class BackwardHooks:
             self._without_inputs(grads)
         else:
             self.grad_outputs = grads
-        return tuple(grads[i] for i in self.outputs)
+        return self.outputs.gather(grads)
 
     def _without_inputs(self, grads):
         """No input requires grad: the hooks run here, with nothing to replace."""

@@ -1,24 +1,11 @@
 """Calling a module: forward and its hooks."""
 
 import warnings
-from collections import OrderedDict
 
 import torchish as torch
 from torchish.autograd.hooks import RemovableHandle
+from torchish.nn.modules import module as home  # where the hooks of all modules are, under PyTorch's names
 from torchish.nn.modules._backward_hooks import BackwardHooks
-
-
-class GlobalHooks:
-    """Hooks that run for every module."""
-
-    forward_pre, forward, backward_pre, backward = (OrderedDict() for _ in range(4))
-    buffer, module, parameter = (OrderedDict() for _ in range(3))
-    forward_with_kwargs, forward_always = OrderedDict(), OrderedDict()
-    full_backward = None  # whether the backward hooks are full ones
-
-
-_forward_pre, _forward = GlobalHooks.forward_pre, GlobalHooks.forward
-_backward_pre, _backward = GlobalHooks.backward_pre, GlobalHooks.backward
 
 
 def add_hook(hooks, hook, prepend=False, **flags):
@@ -38,20 +25,20 @@ MIXED = ("Cannot use both regular backward hooks and full backward hooks as a gl
 
 def register_module_forward_pre_hook(hook):
     """Before every module's forward: `hook(module, args) -> None or new args`."""
-    return add_hook(GlobalHooks.forward_pre, hook)
+    return add_hook(home._global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """After every module's forward: `hook(module, args, output) -> None or new output`."""
-    return add_hook(GlobalHooks.forward, hook, kwargs=(GlobalHooks.forward_with_kwargs, with_kwargs),
-                    always=(GlobalHooks.forward_always, always_call))
+    return add_hook(home._global_forward_hooks, hook, kwargs=(home._global_forward_hooks_with_kwargs, with_kwargs),
+                    always=(home._global_forward_hooks_always_called, always_call))
 
 
 def _register_global_backward(hook, full):
-    if GlobalHooks.full_backward is (not full):
+    if home._global_is_full_backward_hook is (not full):
         raise RuntimeError(MIXED)
-    GlobalHooks.full_backward = full
-    return add_hook(GlobalHooks.backward, hook)
+    home._global_is_full_backward_hook = full
+    return add_hook(home._global_backward_hooks, hook)
 
 
 def register_module_backward_hook(hook):
@@ -66,22 +53,22 @@ def register_module_full_backward_hook(hook):
 
 def register_module_full_backward_pre_hook(hook):
     """For every module: `hook(module, grad_output) -> None or new grad_output`."""
-    return add_hook(GlobalHooks.backward_pre, hook)
+    return add_hook(home._global_backward_pre_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook):
     """Whenever a buffer is registered: `hook(module, name, buffer) -> None or another buffer`."""
-    return add_hook(GlobalHooks.buffer, hook)
+    return add_hook(home._global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook):
     """Whenever a submodule is registered: `hook(module, name, submodule) -> None or another module`."""
-    return add_hook(GlobalHooks.module, hook)
+    return add_hook(home._global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook):
     """Whenever a parameter is registered: `hook(module, name, param) -> None or another parameter`."""
-    return add_hook(GlobalHooks.parameter, hook)
+    return add_hook(home._global_parameter_registration_hooks, hook)
 
 
 def _first_tensor(x):
@@ -125,7 +112,8 @@ class Calls:
 
     def __call__(self, *args, **kwargs):
         if not (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks
-                or _forward_pre or _forward or _backward_pre or _backward):
+                or home._global_forward_pre_hooks or home._global_forward_hooks or home._global_backward_pre_hooks
+                or home._global_backward_hooks):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
 
@@ -140,7 +128,7 @@ class Calls:
             raise
 
     def _hooked_forward(self, args, kwargs, done):
-        for key, hook in (*GlobalHooks.forward_pre.items(), *self._forward_pre_hooks.items()):
+        for key, hook in (*home._global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
             if key in self._forward_pre_hooks_with_kwargs:
                 new = hook(self, args, kwargs)
                 if new is not None:
@@ -153,12 +141,12 @@ class Calls:
                 if new is not None:
                     args = new if isinstance(new, tuple) else (new,)
         full, old = self._current_backward_hooks()
-        pre = [*GlobalHooks.backward_pre.values(), *self._backward_pre_hooks.values()]
+        pre = [*home._global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
         gates = BackwardHooks(self, full, pre) if full or pre else None
         if gates:
             args = gates.gate_inputs(args)
         result = self.forward(*args, **kwargs)
-        for key, hook in (*GlobalHooks.forward.items(), *self._forward_hooks.items()):
+        for key, hook in (*home._global_forward_hooks.items(), *self._forward_hooks.items()):
             done.add(key)
             new = self._run_forward_hook(key, hook, args, kwargs, result)
             if new is not None:
@@ -173,37 +161,47 @@ class Calls:
             if node is not None:
                 for hook in old:
                     node.register_hook(lambda gi, go, hook=hook: hook(self, gi, go))
-                self._warn_several_nodes(args, node)
+                self._warn_several_nodes(args, result, node)
         return result
 
     def _current_backward_hooks(self):
         """(full hooks, old hooks) that are in force now."""
         full, old = [], []
-        (full if GlobalHooks.full_backward else old).extend(GlobalHooks.backward.values())
+        (full if home._global_is_full_backward_hook else old).extend(home._global_backward_hooks.values())
         (full if self._is_full_backward_hook else old).extend(self._backward_hooks.values())
         return full, old
 
     @staticmethod
-    def _warn_several_nodes(args, node):
-        entries = {a.grad_fn for a in args if isinstance(a, torch.Tensor)}
-        if {n for n, _ in node.next_functions} != entries:
-            warnings.warn("Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and "
-                          "will be removed in future versions. This hook will be missing some grad_input. Please use "
-                          "register_full_backward_hook to get the documented behavior.", FutureWarning, stacklevel=5)
+    def _warn_several_nodes(args, result, node):
+        """An old backward hook sees one node only: say so where the module is more than that."""
+        values = result if isinstance(result, tuple) else (result,)
+        if not all(isinstance(v, torch.Tensor) for v in values):
+            what, lost = "full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors", "some of the grad_output"
+        elif not all(isinstance(a, torch.Tensor) for a in args):
+            what, lost = "full backward hooks on a Module that does not take as input a single Tensor or a tuple of Tensors", "some of the grad_input"
+        elif len({v.grad_fn for v in values} - {None}) > 1:
+            what, lost = "full backward hook when outputs are generated by different autograd Nodes", "some grad_output"
+        elif {n for n, _ in node.next_functions} != {a.grad_fn for a in args} - {None}:
+            what, lost = "full backward hook when the forward contains multiple autograd Nodes", "some grad_input"
+        else:
+            return
+        article = "a " if "hook " in what else ""
+        warnings.warn(f"Using {article}non-{what} is deprecated and will be removed in future versions. This hook will be missing {lost}. "
+                      "Please use register_full_backward_hook to get the documented behavior.", FutureWarning, stacklevel=5)
 
     def _run_forward_hook(self, key, hook, args, kwargs, result):
-        if key in self._forward_hooks_with_kwargs or key in GlobalHooks.forward_with_kwargs:
+        if key in self._forward_hooks_with_kwargs or key in home._global_forward_hooks_with_kwargs:
             return hook(self, args, kwargs, result)
         return hook(self, args, result)
 
     def _run_always_called(self, args, kwargs, done):
         """forward raised: hooks with `always_call` still run, their own errors only warn."""
-        always = {**GlobalHooks.forward_always, **self._forward_hooks_always_called}
-        for key, hook in (*GlobalHooks.forward.items(), *self._forward_hooks.items()):
+        always = {**home._global_forward_hooks_always_called, **self._forward_hooks_always_called}
+        for key, hook in (*home._global_forward_hooks.items(), *self._forward_hooks.items()):
             if key in always and key not in done:
                 try:
                     self._run_forward_hook(key, hook, args, kwargs, None)
                 except Exception as e:
-                    kind = "global module" if key in GlobalHooks.forward else "module"
+                    kind = "global module" if key in home._global_forward_hooks else "module"
                     warnings.warn(f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as "
                                   f"another error was raised in forward: {e}", stacklevel=4)

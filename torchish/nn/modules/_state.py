@@ -1,7 +1,7 @@
 """state_dict and load_state_dict."""
 
-import functools
 import warnings
+import weakref
 from collections import OrderedDict, namedtuple
 
 import torchish as torch
@@ -28,6 +28,25 @@ def _quoted(keys):
     return ", ".join(f'"{k}"' for k in keys)
 
 
+class _WithModule:
+    """A hook that is called with its module first, without keeping the module alive."""
+
+    def __init__(self, hook, module):
+        self.hook, self.module = hook, weakref.ref(module)
+
+    def __call__(self, *args, **kwargs):
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self):
+        return self.hook, self.module()
+
+    def __setstate__(self, state):
+        self.__init__(*state)
+
+
 class State:
     """The part of Module that saves and loads."""
 
@@ -47,7 +66,7 @@ class State:
         return add_hook(self._state_dict_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return add_hook(self._load_state_dict_pre_hooks, functools.partial(hook, self) if with_module else hook)
+        return add_hook(self._load_state_dict_pre_hooks, _WithModule(hook, self) if with_module else hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Before loading: `hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`."""

@@ -5,8 +5,9 @@ import warnings
 import torchish as torch
 import torchish.nn.functional as F
 from torchish.nn import init
+from torchish.nn.modules.lazy import LazyModuleMixin
 from torchish.nn.modules.module import Module
-from torchish.nn.parameter import Parameter
+from torchish.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 
 class _NormBase(Module):
@@ -158,3 +159,74 @@ class InstanceNorm3d(_InstanceNorm):
     """Normalise every channel of every sample of (N, C, D, H, W) or (C, D, H, W)."""
 
     _dims = 4, 5
+
+
+class _LazyNormBase(LazyModuleMixin):
+    """A normalisation whose `num_features` come from the first input."""
+
+    # the defaults are BatchNorm's, for the instance norms too (as in PyTorch)
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        super().__init__(0, eps, momentum, False, False, device, dtype)
+        self._wait(affine, track_running_stats, device, dtype, bias)
+
+    def _wait(self, affine, track_running_stats, device, dtype, bias=True):
+        self.affine, self.track_running_stats = affine, track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = torch.tensor(0, dtype=torch.long, device=device)
+
+    def reset_parameters(self):
+        """As the normalisation's, once there is something to fill."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input):
+        """Take the number of features from `input`."""
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        for value in (self.weight, self.bias, self.running_mean, self.running_var):
+            if value is not None:
+                value.materialize((self.num_features,))
+        self.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+    """A BatchNorm1d whose `num_features` come from the first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+    """A BatchNorm2d whose `num_features` come from the first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+    """A BatchNorm3d whose `num_features` come from the first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
+    """A InstanceNorm1d whose `num_features` come from the first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
+    """A InstanceNorm2d whose `num_features` come from the first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
+    """A InstanceNorm3d whose `num_features` come from the first input."""
+
+    cls_to_become = InstanceNorm3d

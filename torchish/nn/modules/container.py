@@ -1,6 +1,7 @@
 """Modules and parameters in lists and dictionaries."""
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -32,6 +33,17 @@ def _pairs(items, who, entry):
         if len(pair) != 2:
             raise ValueError(f"{entry} update sequence element #{i} has length {len(pair)}; 2 is required")
         yield pair[0], pair[1]
+
+
+class Container(Module):
+    """The oldest container: modules by keyword. Deprecated."""
+
+    def __init__(self, **kwargs):
+        super().__init__()
+        warnings.warn("nn.Container is deprecated. All of it's functionality is now implemented in nn.Module. Subclass that instead.",
+                      FutureWarning, stacklevel=2)
+        for key, value in kwargs.items():
+            self.add_module(key, value)
 
 
 class Sequential(Module):

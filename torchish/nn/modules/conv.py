@@ -6,8 +6,9 @@ import torchish as torch
 import torchish.nn.functional as F
 from torchish.nn import init
 from torchish.nn.modules._tuples import ntuple
+from torchish.nn.modules.lazy import LazyModuleMixin
 from torchish.nn.modules.module import Module
-from torchish.nn.parameter import Parameter
+from torchish.nn.parameter import Parameter, UninitializedParameter
 
 PADDING_MODES = "zeros", "reflect", "replicate", "circular"
 
@@ -158,3 +159,94 @@ class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of (N, C, D, H, W)."""
 
     _n = 3
+
+
+class _LazyConvXdMixin(LazyModuleMixin):
+    """A convolution whose `in_channels` come from the first input."""
+
+    def _wait(self, out_channels, bias, device, dtype):
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self):
+        """As the convolution's, once there is something to fill."""
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input, *args, **kwargs):
+        """Take the number of channels from `input`."""
+        if not self.has_uninitialized_params():
+            return
+        self.in_channels = self._get_in_channels(input)
+        if self.in_channels % self.groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        pair = self.in_channels, self.out_channels // self.groups
+        if not self.transposed:
+            pair = self.out_channels, self.in_channels // self.groups
+        self.weight.materialize((*pair, *self.kernel_size))
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+    def _get_in_channels(self, input):
+        n = self._n
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got input "
+                               f"of size: {input.shape}")
+        return input.shape[-n - 1]
+
+    def _get_num_spatial_dims(self):
+        return self._n
+
+
+class _LazyConv(_LazyConvXdMixin):
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
+                 device=None, dtype=None):
+        # no channels and no bias: nothing is drawn yet
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        self._wait(out_channels, bias, device, dtype)
+
+
+class _LazyConvTranspose(_LazyConvXdMixin):
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
+                 padding_mode="zeros", device=None, dtype=None):
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        self._wait(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyConv, Conv1d):
+    """A Conv1d whose `in_channels` come from the first input."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv, Conv2d):
+    """A Conv2d whose `in_channels` come from the first input."""
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv, Conv3d):
+    """A Conv3d whose `in_channels` come from the first input."""
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """A ConvTranspose1d whose `in_channels` come from the first input."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """A ConvTranspose2d whose `in_channels` come from the first input."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """A ConvTranspose3d whose `in_channels` come from the first input."""
+
+    cls_to_become = ConvTranspose3d

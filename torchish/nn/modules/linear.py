@@ -5,8 +5,9 @@ import math
 import torchish as torch
 import torchish.nn.functional as F
 from torchish.nn import init
+from torchish.nn.modules.lazy import LazyModuleMixin
 from torchish.nn.modules.module import Module
-from torchish.nn.parameter import Parameter
+from torchish.nn.parameter import Parameter, UninitializedParameter
 
 
 class Identity(Module):
@@ -46,6 +47,39 @@ class Linear(Module):
 
 class NonDynamicallyQuantizableLinear(Linear):
     """The output projection of MultiheadAttention, under PyTorch's name."""
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """A Linear whose `in_features` come from the first input."""
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features, bias=True, device=None, dtype=None):
+        super().__init__(0, 0, False)  # nothing is drawn yet
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_features = out_features
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self):
+        """As Linear's, once there is something to fill."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input):
+        """Take the number of features from `input`."""
+        if self.has_uninitialized_params():
+            with torch.no_grad():
+                self.in_features = input.shape[-1]
+                self.weight.materialize((self.out_features, self.in_features))
+                if self.bias is not None:
+                    self.bias.materialize((self.out_features,))
+                self.reset_parameters()
+        if self.in_features == 0:  # a loaded state dict had the shapes
+            if input.shape[-1] != self.weight.shape[-1]:
+                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from "
+                                     f"self.weight: {self.weight.shape[-1]}")
+            self.in_features = input.shape[-1]
 
 
 class Bilinear(Module):

@@ -1,10 +1,12 @@
 """Losses."""
 
+import math
 import warnings
 
 import torchish.nn.functional as F
 from torchish.nn._functional.loss import legacy_reduction
 from torchish.nn.modules.distance import PairwiseDistance
+from torchish.nn.modules.linear import Linear
 from torchish.nn.modules.module import Module
 
 
@@ -257,3 +259,25 @@ class CTCLoss(_Loss):
 
     def forward(self, log_probs, targets, input_lengths, target_lengths):
         return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """The cross entropy of a linear map of the input."""
+
+    _shows = "in_features", "num_classes", "out_features", "bias", "reduction", "ignore_index", "label_smoothing", "options"
+
+    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean",
+                 weight=None, ignore_index=None, label_smoothing=0.0, options=None):
+        super().__init__(weight, reduction=reduction, in_features=in_features, num_classes=num_classes, out_features=out_features,
+                         bias=bias, ignore_index=ignore_index, label_smoothing=label_smoothing, options=options)
+        self.linear = Linear(in_features, num_classes * math.prod(out_features), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input, target):
+        shape = self.num_classes, *self.out_features
+        bias = None if self.linear.bias is None else self.linear.bias.reshape(shape)
+        return F.linear_cross_entropy(input, self.linear.weight.reshape(*shape, self.in_features), target, linear_bias=bias,
+                                      weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
+                                      label_smoothing=self.label_smoothing, options=self.options)
+
+    def extra_repr(self):
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._shows)

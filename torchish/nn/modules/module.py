@@ -6,7 +6,6 @@ from collections import OrderedDict
 import torchish as torch
 from torchish.nn.modules._calls import (
     Calls,
-    GlobalHooks,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -24,6 +23,14 @@ __all__ = ["Module", "_IncompatibleKeys", "register_module_backward_hook", "regi
            "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
            "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
            "register_module_parameter_registration_hook"]
+
+
+# Hooks that run for every module; read from here at every call, so that they can be replaced.
+_global_forward_pre_hooks, _global_forward_hooks, _global_backward_pre_hooks, _global_backward_hooks = (OrderedDict() for _ in range(4))
+_global_buffer_registration_hooks, _global_module_registration_hooks, _global_parameter_registration_hooks = (
+    OrderedDict() for _ in range(3))
+_global_forward_hooks_with_kwargs, _global_forward_hooks_always_called = OrderedDict(), OrderedDict()
+_global_is_full_backward_hook = None    # whether the backward hooks are full ones
 
 
 def _indented(text, spaces=2):
@@ -114,7 +121,7 @@ class Module(Calls, State):
         _check_name(self, "buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, torch.Tensor):
             raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
-        self._buffers[name] = _hooked(GlobalHooks.buffer, self, name, tensor)
+        self._buffers[name] = _hooked(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -134,14 +141,14 @@ class Module(Calls, State):
         if param.grad_fn:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
                              f"To express '{name}' as a function of another Tensor, compute the value in the forward() method.")
-        self._parameters[name] = _hooked(GlobalHooks.parameter, self, name, param)
+        self._parameters[name] = _hooked(_global_parameter_registration_hooks, self, name, param)
 
     def add_module(self, name, module):
         """Add a child module (or None)."""
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
-        self._modules[name] = _hooked(GlobalHooks.module, self, name, module)
+        self._modules[name] = _hooked(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name, module):
         """Another name of `add_module`."""
@@ -175,12 +182,12 @@ class Module(Calls, State):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_parameters", "_buffers")
-            modules[name] = _hooked(GlobalHooks.module, self, name, value)
+            modules[name] = _hooked(_global_module_registration_hooks, self, name, value)
             return
         if modules is not None and name in modules:
             if value is not None:
                 raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
-            modules[name] = _hooked(GlobalHooks.module, self, name, value)
+            modules[name] = _hooked(_global_module_registration_hooks, self, name, value)
             return
         buffers = tables.get("_buffers")
         if isinstance(value, Buffer) or buffers is not None and name in buffers:
@@ -414,6 +421,13 @@ class Module(Calls, State):
 
     def compile(self, *args, **kwargs):
         """Nothing to do: recorded programs are compiled anyway."""
+
+    def _replicate_for_data_parallel(self):
+        """A shallow copy whose parameters are still to be set, as plain tensors."""
+        made = self.__new__(type(self))
+        made.__dict__ = {**self.__dict__, "_parameters": {}, "_buffers": self._buffers.copy(), "_modules": self._modules.copy(),
+                         "_is_replica": True}
+        return made
 
     # --- modes --------------------------------------------------------------------------------------------------------
     def train(self, mode=True):

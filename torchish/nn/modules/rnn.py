@@ -6,7 +6,7 @@ import warnings
 import torchish as torch
 import torchish.nn.functional as F
 from torchish.nn import init
-from torchish.nn._functional.recurrent import STEPS, stack
+from torchish.nn._functional.recurrent import STEPS, check_cell, stack
 from torchish.nn.modules.module import Module
 from torchish.nn.parameter import Parameter
 from torchish.nn.utils.rnn import PackedSequence
@@ -62,6 +62,14 @@ class RNNBase(Module):
     def all_weights(self):
         """The parameters, layer by layer and direction by direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights_names(self):
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self):
+        return [getattr(self, name, None) for name in self._flat_weights_names]
 
     def flatten_parameters(self):
         """Nothing to do: there is no fused kernel that wants one block of memory."""
@@ -129,6 +137,8 @@ class RNNBase(Module):
             batched, batch_sizes, order, back = input.dim() == 3, None, None, None
             x = input if batched else input.unsqueeze(0 if self.batch_first else 1)
             x = x.transpose(0, 1) if self.batch_first else x
+            if x.size(0) == 0:
+                raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
             batch = x.size(1)
             data = x
         state = None if hx is None else self._given_state(hx, batched, packed)
@@ -143,7 +153,7 @@ class RNNBase(Module):
                 state = tuple(s.index_select(1, order) for s in state)
         if not packed:
             sizes = [batch] * data.size(0)
-            data = data.reshape(-1, data.size(-1))
+            data = data.reshape(data.size(0) * batch, data.size(-1))
         data, state = stack(self.mode.lower(), data, sizes, state, self.all_weights, self.bias, self.bidirectional,
                             self.dropout if self.training else 0.0)
         if back is not None:
@@ -151,7 +161,7 @@ class RNNBase(Module):
         if packed:
             out = PackedSequence(data, batch_sizes, order, back)
         else:
-            out = data.view(len(sizes), batch, -1)
+            out = data.view(len(sizes), batch, data.size(-1))
             out = out.transpose(0, 1) if self.batch_first else out
             if not batched:
                 out = out.squeeze(0 if self.batch_first else 1)
@@ -236,11 +246,7 @@ class RNNCellBase(Module):
                     what = f"hx[{k}]" if self._parts == 2 else "hidden"
                     raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {s.dim()}D instead")
             state = state if batched else tuple(s.unsqueeze(0) for s in state)
-        if x.size(1) != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
-        for s in state:
-            if s.size(1) != self.hidden_size:
-                raise RuntimeError(f"hidden0 has inconsistent hidden_size: got {s.size(1)}, expected {self.hidden_size}")
+        check_cell(self._mode.lower(), x, state, self.weight_ih, self.weight_hh)
         new = STEPS[self._mode.lower()](F.linear(x, self.weight_ih, self.bias_ih), F.linear(state[0], self.weight_hh, self.bias_hh), state)
         new = new if batched else tuple(s.squeeze(0) for s in new)
         return new if self._parts == 2 else new[0]

@@ -70,7 +70,7 @@ class Embedding(_Table):
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
                         sparse=False):
         """An Embedding with given rows."""
-        return cls._pretrained(embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
+        return cls._pretrained(embeddings, freeze, _freeze=freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
                                scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 

@@ -1,4 +1,4 @@
-"""Ready-made parametrizations: weight and spectral normalisation."""
+"""Ready-made parametrizations: orthogonal matrices, weight and spectral normalisation."""
 
 import torchish as torch
 from torchish.nn import functional as F
@@ -7,7 +7,109 @@ from torchish.nn.utils.parametrize import register_parametrization
 from torchish.nn.utils.spectral_norm import as_matrix, output_dim
 from torchish.nn.utils.weight_norm import norm_except_dim, normalised
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
+_MAPS = "matrix_exp", "cayley", "householder"
+
+
+def _is_orthogonal(Q, eps=None):
+    n, k = Q.size(-2), Q.size(-1)
+    eps = 10.0 * n * torch.finfo(Q.dtype).eps if eps is None else eps
+    return torch.allclose(Q.mH @ Q, torch.eye(k, dtype=Q.dtype, device=Q.device), atol=eps)
+
+
+def _make_orthogonal(A):
+    """The orthogonal factor of A, with the signs that make the triangular one's diagonal positive."""
+    X, tau = torch.geqrf(A)
+    return torch.linalg.householder_product(X, tau) * X.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+
+
+class _Orthogonal(Module):
+    """A tall (or, transposed, wide) matrix with orthonormal columns, made of an unconstrained one."""
+
+    def __init__(self, weight, orthogonal_map, *, use_trivialization=True):
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape, self.orthogonal_map = weight.shape, orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X):
+        wide = X.size(-2) < X.size(-1)
+        X = X.mT if wide else X
+        Q = self._reflections(X) if self.orthogonal_map == "householder" else self._of_skew(X)
+        if hasattr(self, "base"):
+            Q = self.base @ Q
+        return Q.mT if wide else Q
+
+    def _of_skew(self, X):
+        """The exponential or the Cayley map of the skew matrix below the diagonal of X."""
+        n, k = X.size(-2), X.size(-1)
+        X = X.tril()
+        if n != k:
+            X = torch.cat([X, X.new_zeros(n, n - k).expand(*X.shape[:-2], -1, -1)], dim=-1)
+        A = X - X.mH
+        if self.orthogonal_map == "matrix_exp":
+            Q = torch.matrix_exp(A)
+        else:
+            one = torch.eye(n, dtype=A.dtype, device=A.device)
+            Q = torch.linalg.solve(torch.add(one, A, alpha=-0.5), torch.add(one, A, alpha=0.5))
+        return Q if n == k else Q[..., :k]
+
+    @staticmethod
+    def _reflections(X):
+        """A product of Householder reflections; the diagonal of X holds signs."""
+        A = X.tril(diagonal=-1)
+        Q = torch.linalg.householder_product(A, 2.0 / (1.0 + (A * A).sum(dim=-2)))
+        return Q * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
+
+    @torch.no_grad()
+    def right_inverse(self, Q):
+        if Q.shape != self.shape:
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
+        given, wide = Q, Q.size(-2) < Q.size(-1)
+        Q = Q.mT if wide else Q
+        n, k = Q.size(-2), Q.size(-1)
+        if not hasattr(self, "base"):
+            if self.orthogonal_map != "householder":
+                raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                                          "use_trivialization=False.")
+            A, tau = torch.geqrf(Q)
+            diagonal = A.diagonal(dim1=-2, dim2=-1)
+            diagonal.sign_()
+            diagonal[tau == 0.0] *= -1
+            return A.mT if wide else A
+        if n == k:
+            self.base = Q.clone() if _is_orthogonal(Q) else _make_orthogonal(Q)
+        else:  # completed to a square one by chance
+            rest = torch.randn(*Q.size()[:-2], n, n - k, dtype=Q.dtype, device=Q.device)
+            self.base = _make_orthogonal(torch.cat([Q, rest], dim=-1))
+        # the map sends every diagonal matrix to the identity
+        start = torch.zeros_like(given)
+        start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+        return start
+
+
+def _named_tensor(module, name):
+    tensor = getattr(module, name, None)
+    if not isinstance(tensor, torch.Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    return tensor
+
+
+def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
+    """Parametrize a matrix (or a batch of them) so that it stays orthogonal (or unitary)."""
+    weight = _named_tensor(module, name)
+    if weight.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.size(-2) == weight.size(-1) or weight.is_complex() else "householder"
+    if orthogonal_map not in _MAPS:
+        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+    made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    register_parametrization(module, name, made, unsafe=True)
+    return module
 
 
 class _WeightNorm(Module):
@@ -74,9 +176,7 @@ class _SpectralNorm(Module):
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
     """Parametrize a weight by dividing it by its largest singular value, estimated by power iteration while training."""
-    weight = getattr(module, name, None)
-    if not isinstance(weight, torch.Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    weight = _named_tensor(module, name)
     made = _SpectralNorm(weight, n_power_iterations, output_dim(module) if dim is None else dim, eps)
     register_parametrization(module, name, made)
     return module

@@ -230,3 +230,18 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
 def type_before_parametrizations(module):
     """The module's class without what parametrizations added."""
     return type(module).parametrized_from if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+    """Give the parametrizations of one module (of one tensor, or of all) and their originals to another one too."""
+    if not is_parametrized(from_module):
+        return to_module
+    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name)))
+        held = from_module.parametrizations[name]
+        for parametrization in held:
+            register_parametrization(to_module, name, parametrization)
+        for part in ["original"] if held.is_tensor else [f"original{i}" for i in range(held.ntensors)]:
+            setattr(to_module.parametrizations[name], part, getattr(held, part))
+    return to_module

@@ -1,8 +1,18 @@
 """Sequences of different lengths."""
 
+import itertools
 from collections import namedtuple
 
 import torchish as torch
+
+
+def _caster(name):
+    def cast(self):
+        return self.to(dtype=getattr(torch, name))
+    cast.__name__ = name
+    cast.__doc__ = f"Cast the data, as Tensor.{name} does."
+    return cast
+
 
 PackedSequence_ = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"],
                              defaults=(None, None, None))
@@ -37,25 +47,11 @@ class PackedSequence(PackedSequence_):
         """Move to a GPU."""
         return type(self)(self.data.cuda(*args, **kwargs), self.batch_sizes, self.sorted_indices, self.unsorted_indices)
 
-    def double(self):
-        """Cast to float64."""
-        return self.to(dtype=torch.double)
+    double, float, half, long, int, short, char = map(_caster, ("double", "float", "half", "long", "int", "short", "int8"))
 
-    def float(self):
-        """Cast to float32."""
-        return self.to(dtype=torch.float)
-
-    def half(self):
-        """Cast to float16."""
-        return self.to(dtype=torch.half)
-
-    def long(self):
-        """Cast to int64."""
-        return self.to(dtype=torch.long)
-
-    def int(self):
-        """Cast to int32."""
-        return self.to(dtype=torch.int)
+    def byte(self):
+        """Cast the data to uint8."""
+        return self.to(dtype=torch.uint8)
 
     def pin_memory(self):
         """Nothing to pin here."""
@@ -98,7 +94,8 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if sizes[0] > x.size(0):
         raise RuntimeError(f"Expected sequence length to be larger than {sizes[0]}, but got {x.size(0)}")
     counts = [sum(n > t for n in sizes) for t in range(sizes[0])]
-    data = torch.cat([x[t, :n] for t, n in enumerate(counts)])
+    rows = torch.tensor([t * len(sizes) + b for t, n in enumerate(counts) for b in range(n)])
+    data = x.reshape(-1, *x.shape[2:]).index_select(0, rows)
     return PackedSequence(data, torch.tensor(counts), sorted_indices, None)
 
 
@@ -111,12 +108,12 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
             raise ValueError(f"Expected total_length to be at least the length of the longest sequence in input, but got "
                              f"total_length={total_length} and max sequence length being {steps}")
         steps = total_length
-    rows = []
-    for x in sequence.data.split(counts):
-        missing = counts[0] - x.size(0)
-        rows.append(torch.cat([x, torch.full((missing, *x.shape[1:]), padding_value, dtype=x.dtype)]) if missing else x)
-    rows += [torch.full_like(rows[0], padding_value, requires_grad=False)] * (steps - len(rows))
-    padded = torch.stack(rows)
+    data = sequence.data
+    starts = [*itertools.accumulate(counts, initial=0)]
+    # the row of each step and sequence; what is padding takes the row after the last
+    rows = [starts[t] + b if t < len(counts) and b < counts[t] else starts[-1] for t in range(steps) for b in range(counts[0])]
+    data = torch.cat([data, torch.full((1, *data.shape[1:]), padding_value, dtype=data.dtype)])
+    padded = data.index_select(0, torch.tensor(rows)).view(steps, counts[0], *data.shape[1:])
     lengths = torch.tensor([sum(n > b for n in counts) for b in range(counts[0])])
     padded = padded.transpose(0, 1) if batch_first else padded
     if sequence.unsorted_indices is not None:

@@ -3,7 +3,7 @@
 import torchish as torch
 from torchish.nn import functional as F
 from torchish.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from torchish.nn.parameter import Parameter
+from torchish.nn.parameter import Parameter, is_lazy
 
 
 def output_dim(module):
@@ -52,6 +52,9 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     weight = module._parameters[name]
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+    if is_lazy(weight):
+        raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy forward "
+                         "before applying spectral normalization")
     with torch.no_grad():
         rows, columns = as_matrix(weight, hook.dim).size()
         u = F.normalize(weight.new_empty(rows).normal_(0, 1), dim=0, eps=eps)

@@ -3,7 +3,7 @@
 import warnings
 
 import torchish as torch
-from torchish.nn.parameter import Parameter
+from torchish.nn.parameter import Parameter, is_lazy
 
 
 def norm_except_dim(v, dim):
@@ -37,6 +37,9 @@ def weight_norm(module, name="weight", dim=0):
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
+    if is_lazy(weight):
+        raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward "
+                         "before applying weight normalization")
     del module._parameters[name]
     module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, hook.dim).data))
     module.register_parameter(name + "_v", Parameter(weight.data))
