@@ -1,5 +1,8 @@
 """Hooks on tensors, leaves and nodes."""
 
+import pickle
+import re
+
 import pytest
 from checks import raises
 
@@ -88,3 +91,29 @@ def test_module_hooks(torch):
     out = layer(torch.ones(1, 2, requires_grad=True))
     out.sum().backward()
     assert out.tolist() == [[5.0, 5.0]] and seen == ["pre", "backward"]
+
+
+@pytest.mark.parametrize("returned, error, text", [
+    ((), RuntimeError, "has returned an incorrect number of values (got 0, but expected 1)"),
+    ([None], TypeError, "expected tuple, but hook returned 'list'")])
+@pytest.mark.parametrize("kind", ["register_hook", "register_prehook"])
+def test_node_hooks_return_as_many_gradients(torch, kind, returned, error, text):
+    y = torch.ones(2, requires_grad=True).clone()
+    getattr(y.grad_fn, kind)(lambda *grads: returned)
+    with pytest.raises(error, match=re.escape(text)):
+        y.sum().backward()
+
+
+def _hook(*args):
+    return None
+
+
+def test_handles_are_pickled_with_their_module(torch):
+    m = torch.nn.Linear(2, 2)
+    m.handle = m.register_forward_hook(_hook)
+    copied = pickle.loads(pickle.dumps(m))
+    assert len(copied._forward_hooks) == 1
+    copied.handle.remove()
+    assert (len(copied._forward_hooks), len(m._forward_hooks)) == (0, 1)
+    later = copied.register_forward_hook(_hook)
+    assert later.id > copied.handle.id

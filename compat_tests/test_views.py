@@ -192,3 +192,27 @@ def test_results_are_contiguous():
     torchish = pytest.importorskip("torchish")
     x = torchish.ones(2, 3).t()
     assert x.stride() == (1, 3) and (x + 1).stride() == x.clone().stride() == (2, 1)
+
+
+def test_writes_through_views_of_parts(torch):
+    z = torch.zeros(2, dtype=torch.complex64)
+    torch.view_as_real(z).add_(1)
+    z.real.mul_(3)
+    z.imag[0] = 7
+    assert z.tolist() == [3 + 7j, 3 + 1j]
+    pairs = torch.zeros(2, 2)
+    torch.view_as_complex(pairs).add_(2 + 1j)
+    assert pairs.tolist() == [[2.0, 1.0], [2.0, 1.0]]
+
+
+def test_gradient_of_a_write_to_the_parts(torch):
+    z = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    y = z * 1
+    y.real.mul_(3)
+    y.imag.add_(1)
+    y.abs().pow(2).sum().backward()
+    assert z.grad.tolist() == [18 + 2j, 18 + 2j]
+
+
+def test_chunks_of_nothing(torch):
+    assert [tuple(t.shape) for t in torch.zeros(2, 0).chunk(3, 1)] == [(2, 0)] * 3

@@ -30,7 +30,7 @@ from torchish import amp, backends, cuda, jit, sparse, storage, version
 from torchish.amp import GradScaler, autocast
 from torchish import accelerator, compiler, cpu, distributed, func, hub, multiprocessing, profiler, testing, types
 from torchish.func import vmap
-from torchish import masked, nested, signal
+from torchish import distributions, masked, nested, signal
 from torchish.dropin import install
 
 __version__ = "2.13.0"

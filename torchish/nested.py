@@ -8,5 +8,5 @@ def _refused(name):
     return function
 
 
-__all__ = ["as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor"]
-globals().update({name: _refused(name) for name in __all__})
+_ABSENT = "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged to_padded_tensor".split()
+globals().update({name: _refused(name) for name in _ABSENT})

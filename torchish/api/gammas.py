@@ -93,8 +93,10 @@ def _sample_dirichlet(self, generator=None):
     """Points of the simplex with the concentrations `self` along the last dimension."""
     alpha = self._numpy()
     made = _gammas(alpha.reshape(-1).astype(np.float64), generator).reshape(alpha.shape)
-    made = (made / made.sum(-1, keepdims=True)).astype(alpha.dtype)
-    made = np.clip(made, np.finfo(alpha.dtype).tiny, np.nextafter(alpha.dtype.type(1), alpha.dtype.type(0)))
+    with np.errstate(invalid="ignore"):
+        made = (made / made.sum(-1, keepdims=True)).astype(alpha.dtype)
+    # where all gamma numbers are 0 PyTorch has the smallest number too
+    made = np.clip(np.where(np.isnan(made), 0, made), np.finfo(alpha.dtype).tiny, np.nextafter(alpha.dtype.type(1), alpha.dtype.type(0)))
     return apply(TABLE["sample_dirichlet"], (from_array(made), self))
 
 

@@ -9,6 +9,7 @@ from torchish.api import (
     copies,
     creation,
     factories,
+    gammas,
     indexing,
     kept,
     linalg,
@@ -99,6 +100,7 @@ NAMESPACE.update(viewing.TORCH)
 NAMESPACE.update(overloads.TORCH)
 NAMESPACE.update(copies.TORCH)
 NAMESPACE.update(random.TORCH)
+NAMESPACE.update(gammas.TORCH)
 NAMESPACE.update(linalg.TORCH)
 NAMESPACE.update(lowrank.TORCH)
 NAMESPACE.update(sparse.TORCH)

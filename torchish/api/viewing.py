@@ -398,7 +398,7 @@ def chunk(input, chunks, dim=0):
     if chunks <= 0:
         raise RuntimeError("chunk expects `chunks` to be greater than 0, got: " + str(chunks))
     n = input._aval.shape[wrap_dim(dim, input.ndim)]
-    return split(input, max(-(-n // chunks), 1), dim)
+    return split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
 def swapaxes(input, axis0, axis1):

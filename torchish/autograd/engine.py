@@ -7,7 +7,7 @@ from torchish.autograd import plan, where
 from torchish.autograd.batching import gradient_for
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.graph import AccumulateGrad
-from torchish.autograd.hooks import check_replacement, run_tensor_hooks
+from torchish.autograd.hooks import check_replacements, run_tensor_hooks
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
@@ -138,8 +138,7 @@ class Live:
             for fn in list(node.pre.values()):
                 out = fn(tuple(cts))
                 if out is not None:
-                    out = out if isinstance(out, tuple) else (out,)
-                    cts = [check_replacement(fn, a, b) if b is not None else None for a, b in zip(cts, out)]
+                    cts = check_replacements(fn, cts, out)
         useful = self.useful
         grads = node.run(cts, tuple([k for k, e in enumerate(node.edges) if e is not None and (useful is None or e[0] in useful)]))
         if node.post:
@@ -155,8 +154,7 @@ class Live:
         for fn in list(node.post.values()):
             out = fn(tuple(grads), tuple(cts))
             if out is not None:
-                out = out if isinstance(out, tuple) else (out,)
-                grads = [check_replacement(fn, a, b) if b is not None else None for a, b in zip(grads, out)]
+                grads = check_replacements(fn, grads, out)
         return grads
 
     def leaf(self, node, cts):
@@ -169,7 +167,7 @@ class Live:
             for fn in list(node.pre.values()):
                 out = fn((g,))
                 if out is not None:
-                    g = out[0] if isinstance(out, tuple) else out
+                    g, = check_replacements(fn, (g,), out)
         if self.capture is not None:
             if (node, 0) in self.capture:
                 self.captured[(node, 0)] = g

@@ -25,6 +25,16 @@ class RemovableHandle:
         for ref in self.extra_dict_ref:
             ref().pop(self.id, None)
 
+    def __getstate__(self):
+        return self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref)
+
+    def __setstate__(self, state):
+        global _ids
+        hooks, number, extra = state
+        self.__init__(OrderedDict() if hooks is None else hooks, extra_dict=extra)
+        self.id = number
+        _ids = itertools.count(max(next(_ids), number + 1))     # later hooks get other numbers
+
     def __enter__(self):
         return self
 
@@ -55,6 +65,15 @@ def run_tensor_hooks(hooks, grad):
             continue
         grad = check_replacement(fn, grad, out)
     return grad
+
+
+def check_replacements(fn, old, new):
+    """The gradients that a node's hook returned for the gradients `old`."""
+    if not isinstance(new, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
+    if len(new) != len(old):
+        raise RuntimeError(f"hook '{hook_name(fn)}' has returned an incorrect number of values (got {len(new)}, but expected {len(old)})")
+    return [check_replacement(fn, a, b) if b is not None else None for a, b in zip(old, new)]
 
 
 def check_replacement(fn, old, new):

@@ -26,7 +26,7 @@ class PutOp(Derived):
 
     def call(self, args, attrs):
         base, new, *numbers = args
-        if not self.row.extra.get("bits"):
+        if not self.row.extra.get("retyped"):      # the view has its base's dtype
             new = jax.lax.convert_element_type(new, base.dtype)
         kw = dict(zip(self.attrs, attrs))
         put = self.row.extra["put"]
@@ -266,25 +266,25 @@ def as_strided(input, /, size, stride, start):
 
 
 @view_op(lambda sizes, strides, offset: (sizes, tuple(2 * s for s in strides), 2 * offset),
-         lambda base, new: jax.lax.complex(new, base.imag))
+         lambda base, new: jax.lax.complex(new, base.imag), retyped=True)
 def real(input, /):
     return input.real
 
 
 @view_op(lambda sizes, strides, offset: (sizes, tuple(2 * s for s in strides), 2 * offset + 1),
-         lambda base, new: jax.lax.complex(base.real, new))
+         lambda base, new: jax.lax.complex(base.real, new), retyped=True)
 def imag(input, /):
     return input.imag
 
 
 @view_op(lambda sizes, strides, offset: (sizes + (2,), tuple(2 * s for s in strides) + (1,), 2 * offset),
-         lambda base, new: jax.lax.complex(new[..., 0], new[..., 1]))
+         lambda base, new: jax.lax.complex(new[..., 0], new[..., 1]), retyped=True)
 def view_as_real(input, /):
     return jnp.stack([input.real, input.imag], -1)
 
 
 @view_op(lambda sizes, strides, offset: (sizes[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2),
-         lambda base, new: jnp.stack([new.real, new.imag], -1))
+         lambda base, new: jnp.stack([new.real, new.imag], -1), retyped=True)
 def view_as_complex(input, /):
     return jax.lax.complex(input[..., 0], input[..., 1])
 
@@ -316,7 +316,7 @@ def _bits_geometry(sizes, strides, offset, dtype, item):
     return (sizes[:-1] + (sizes[-1] * item // n,), tuple(s * item // n for s in strides[:-1]) + (1,), offset * item // n)
 
 
-@view_op(_bits_geometry, lambda base, new, dtype, item: _reinterpreted(new, np.dtype(base.dtype)), bits=True)
+@view_op(_bits_geometry, lambda base, new, dtype, item: _reinterpreted(new, np.dtype(base.dtype)), retyped=True)
 def view_dtype(input, /, dtype, item):
     """`item` is the width of the input's elements, which the geometry needs."""
     return _reinterpreted(input, dtype.np)
