@@ -73,3 +73,17 @@ def test_drawing_in_parts(torch, seed, n):
     whole = torch.rand(n + 3)
     torch.manual_seed(seed)
     agree(torch.cat([torch.rand(n), torch.rand(3)]).tolist(), whole.tolist(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name, args", [("normal_", ()), ("uniform_", ()), ("bernoulli_", ()), ("geometric_", (0.5,)), ("exponential_", ())])
+def test_drawn_numbers_have_no_tangent(torch, name, args):
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        dual = ad.make_dual(torch.ones(3), torch.ones(3)).clone()
+        getattr(dual, name)(*args)
+        assert ad.unpack_dual(dual).tangent.tolist() == [0.0] * 3
+
+
+def test_new_of_a_size(torch):
+    assert torch.ones(2).new(torch.Size([3, 2])).shape == (3, 2)
+    assert torch.ones(2).new([3, 2]).tolist() == [3.0, 2.0]

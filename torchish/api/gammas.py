@@ -10,7 +10,7 @@ import numpy as np
 from torchish.api.creation import from_array
 from torchish.api.random import default_generator
 from torchish.autograd.dispatch import apply
-from torchish.ops import TABLE, gammas  # noqa: F401 (its rows)
+from torchish.ops import TABLE
 
 _BLOCK = 1 << 12
 _THIRD = np.float32(1) / np.float32(3)

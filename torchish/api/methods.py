@@ -25,7 +25,7 @@ from torchish.autograd.batching import like
 from torchish.autograd.dispatch import apply, inplace
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
-from torchish.tensor import Tensor
+from torchish.tensor import Size, Tensor
 from torchish.tensor.printing import format_tensor
 from torchish.tensor.tensor import template
 
@@ -343,8 +343,8 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 
 @method
 def new(self, *args, **kw):
-    return creation.tensor(list(args[0]), dtype=self.dtype) if args and isinstance(args[0], (list, tuple)) and not kw else \
-        creation.empty(*args, dtype=self.dtype)
+    data = args and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size) and not kw
+    return creation.tensor(list(args[0]), dtype=self.dtype) if data else creation.empty(*args, dtype=self.dtype)
 
 
 def _make_subclass(cls, data, require_grad=False):
@@ -375,9 +375,9 @@ def _construct(cls, *args, dtype=None, device=None, requires_grad=False):
         return args[0].detach() if cls is Tensor else _make_subclass(cls, args[0])
     if not args:
         t = creation.empty(0, dtype=d)
-    elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and type(args[0]).__name__ != "Size":
+    elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and not isinstance(args[0], Size):
         t = creation.tensor(args[0], dtype=d)
-    elif all(isinstance(a, (int, np.integer)) for a in args) or type(args[0]).__name__ == "Size":
+    elif all(isinstance(a, (int, np.integer)) for a in args) or isinstance(args[0], Size):
         t = creation.empty(*args, dtype=d)
     else:
         raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")

@@ -178,26 +178,9 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     return _into(out, from_array(np.asarray(_stream(generator).multinomial(input._numpy(), num_samples, replacement), "int64")))
 
 
-def poisson(input, generator=None):
-    """Poisson draws (not PyTorch's stream; the distribution is the same)."""
-    rng = np.random.default_rng(int(_stream(generator).random_from_to(1, np.dtype("int64"), 0, 2**31)[0]))
-    return apply(TABLE["poisson"], (from_array(rng.poisson(input._numpy()).astype(input.dtype.np)), input))
-
-
-def binomial(count, prob, generator=None):
-    """Binomial draws (not PyTorch's stream; the distribution is the same)."""
-    rng = np.random.default_rng(int(_stream(generator).random_from_to(1, np.dtype("int64"), 0, 2**31)[0]))
-    if not count.dtype.is_floating_point:
-        raise ValueError(f"binomial only supports floating-point dtypes for count, got: {count.dtype.legacy}")
-    if count.dtype is not prob.dtype:
-        raise RuntimeError(f"Found dtype {prob.dtype.legacy} but expected {count.dtype.legacy}")
-    drawn = rng.binomial(count._numpy().astype("int64"), prob._numpy()).astype(count.dtype.np)
-    return apply(TABLE["binomial"], (from_array(drawn), count, prob))
-
-
 def _fill(self, array):
     check_inplace(self, self.requires_grad)
-    if self.requires_grad and state.grad:
+    if self.requires_grad and state.grad or state.dual is not None:
         from torchish.api.overloads import copy_
         return copy_(self, from_array(np.asarray(array).astype(self.dtype.np).reshape(self._aval.shape)))
     self._write(from_numpy(np.asarray(array).astype(self.dtype.np, copy=False).reshape(self._aval.shape)))
@@ -269,6 +252,6 @@ def dropout_mask(input, p):
 
 TORCH = {f: globals()[f] for f in ("Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state",
                                    "set_rng_state", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
-                                   "normal", "bernoulli", "multinomial", "poisson", "binomial")}
+                                   "normal", "bernoulli", "multinomial")}
 METHODS = {f: globals()[f] for f in ("uniform_", "normal_", "bernoulli_", "random_", "exponential_", "cauchy_", "log_normal_",
                                      "geometric_", "multinomial", "bernoulli")}

@@ -2,8 +2,8 @@
 `torch.linalg.det`; rows with names="" have no public name and are reached by the overloads of another one."""
 
 from torchish.ops.table import TABLE, Op
-from torchish.ops import (activation, arrange, bessel, conv, copying, counting, creation, factor, fft, histogram, index, indexing, ldl,
-                          linalg, logic, loss, norm, optimizers, pointwise, polynomials, recurrent, reduce, resample, segment, sorting, special,
-                          spectrum, views)
+from torchish.ops import (activation, arrange, bessel, conv, copying, counting, creation, factor, fft, gammas, histogram, index,
+                          indexing, ldl, linalg, logic, loss, norm, optimizers, pointwise, polynomials, recurrent, reduce,
+                          resample, segment, sorting, special, spectrum, views)
 
 __all__ = ["TABLE", "Op"]
