@@ -1,6 +1,8 @@
 """torch.optim: optimizers and learning rate schedules."""
 
+from torchish.optim._muon import Muon
 from torchish.optim.adadelta import Adadelta
+from torchish.optim.adafactor import Adafactor
 from torchish.optim.adagrad import Adagrad
 from torchish.optim.adam import Adam, AdamW
 from torchish.optim.adamax import Adamax
@@ -12,7 +14,8 @@ from torchish.optim.radam import RAdam
 from torchish.optim.rmsprop import RMSprop
 from torchish.optim.rprop import Rprop
 from torchish.optim.sgd import SGD
+from torchish.optim.sparse_adam import SparseAdam
 from torchish.optim import lr_scheduler, swa_utils
 
-__all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-           "SGD", "lr_scheduler", "swa_utils"]
+__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam",
+           "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler", "swa_utils"]

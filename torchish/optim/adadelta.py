@@ -1,11 +1,15 @@
 """Adadelta."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_lr, decayed, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, check, check_lr, step_tensor
 
 
 class Adadelta(PerParameter):
     """Steps scaled by running averages of squared steps and squared gradients."""
+
+    row = "fused_adadelta"
+    states = "square_avg", "acc_delta"
+    on_xla = False, False
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
                  differentiable=False):
@@ -22,12 +26,5 @@ class Adadelta(PerParameter):
         state["square_avg"] = torch.zeros_like(p)
         state["acc_delta"] = torch.zeros_like(p)
 
-    def _update(self, p, grad, state, group):
-        advance(state)
-        rho, eps = group["rho"], group["eps"]
-        square_avg, acc_delta = state["square_avg"], state["acc_delta"]
-        grad = decayed(p, grad, group)
-        square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = acc_delta.add(eps).sqrt().div(square_avg.add(eps).sqrt()).mul(grad)
-        acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        p.add_(delta, alpha=-plain_lr(group))
+    def _attributes(self, group, step):
+        return group["rho"], group["eps"], group["weight_decay"], group["maximize"]

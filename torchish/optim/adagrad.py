@@ -1,11 +1,14 @@
 """Adagrad."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_fused, check_lr, decayed, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, check, check_lr, plain_lr, step_tensor
 
 
 class Adagrad(PerParameter):
     """Steps divided by the root of the sum of all squared gradients."""
+
+    row = "fused_adagrad"
+    states = ("sum",)
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
                  maximize=False, differentiable=False, fused=None):
@@ -15,7 +18,6 @@ class Adagrad(PerParameter):
         check("initial_accumulator_value", initial_accumulator_value, initial_accumulator_value >= 0.0)
         if not 0.0 <= eps:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        check_fused(fused, foreach, differentiable)
         super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
                                   "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
                                   "maximize": maximize, "differentiable": differentiable, "fused": fused})
@@ -35,9 +37,8 @@ class Adagrad(PerParameter):
             for p in group["params"]:
                 self.state[p]["sum"].share_memory_()
 
-    def _update(self, p, grad, state, group):
-        step = advance(state)
-        grad = decayed(p, grad, group)
-        lr = plain_lr(group) / (1 + (step - 1) * group["lr_decay"])
-        total = state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, total.sqrt().add(group["eps"]), value=-lr)
+    def _numbers(self, group, step):
+        return (plain_lr(group) / (1 + (step - 1) * group["lr_decay"]),)
+
+    def _attributes(self, group, step):
+        return group["eps"], group["weight_decay"], group["maximize"]

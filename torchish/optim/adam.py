@@ -5,8 +5,9 @@ from torchish.optim.optimizer import (
     PerParameter,
     check,
     check_betas,
-    check_fused,
     check_lr,
+    l2_and_factor,
+    plain_betas,
     plain_lr,
     step_tensor,
 )
@@ -26,8 +27,14 @@ class Adam(PerParameter):
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         check("weight_decay", weight_decay, weight_decay >= 0.0)
-        check_fused(fused, foreach, differentiable)
-        betas = tuple(b.item() if isinstance(b, torch.Tensor) else b for b in betas)
+        if isinstance(betas[0], torch.Tensor) != isinstance(betas[1], torch.Tensor):
+            raise ValueError("betas must be either both floats or both Tensors")
+        for i, beta in enumerate(betas):
+            if isinstance(beta, torch.Tensor):
+                if foreach and not capturable:
+                    raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+                if beta.numel() != 1:
+                    raise ValueError(f"Tensor betas[{i}] must be 1-element")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
                                   "maximize": maximize, "foreach": foreach, "capturable": capturable,
                                   "differentiable": differentiable, "fused": fused,
@@ -40,17 +47,15 @@ class Adam(PerParameter):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = torch.zeros_like(p)
 
-    def _states(self, group):
+    def _names(self, group, step):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
     def _numbers(self, group, step):
-        lr, (beta1, beta2) = plain_lr(group), group["betas"]
-        decoupled = group["decoupled_weight_decay"] and group["weight_decay"] != 0
-        return lr / (1 - beta1**step), (1 - beta2**step) ** 0.5, 1 - lr * group["weight_decay"] if decoupled else 1.0
+        beta1, beta2 = plain_betas(group)
+        return plain_lr(group) / (1 - beta1**step), (1 - beta2**step) ** 0.5, l2_and_factor(group)[1]
 
     def _attributes(self, group, step):
-        return (*group["betas"], group["eps"], group["weight_decay"], group["decoupled_weight_decay"], group["amsgrad"],
-                group["maximize"])
+        return *plain_betas(group), group["eps"], l2_and_factor(group)[0], group["amsgrad"], group["maximize"]
 
 
 class AdamW(Adam):

@@ -1,11 +1,14 @@
 """Adamax."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_betas, check_lr, decayed, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, check, check_betas, check_lr, plain_betas, plain_lr, step_tensor
 
 
 class Adamax(PerParameter):
     """Adam with the infinity norm."""
+
+    row = "fused_adamax"
+    states = "exp_avg", "exp_inf"
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
                  differentiable=False, capturable=False):
@@ -22,11 +25,8 @@ class Adamax(PerParameter):
         state["exp_avg"] = torch.zeros_like(p)
         state["exp_inf"] = torch.zeros_like(p)
 
-    def _update(self, p, grad, state, group):
-        step = advance(state)
-        beta1, beta2 = group["betas"]
-        exp_avg, exp_inf = state["exp_avg"], state["exp_inf"]
-        grad = decayed(p, grad, group)
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_inf.copy_(torch.maximum(exp_inf * beta2, grad.abs().add(group["eps"])))
-        p.addcdiv_(exp_avg, exp_inf, value=-plain_lr(group) / (1 - beta1**step))
+    def _numbers(self, group, step):
+        return (plain_lr(group) / (1 - plain_betas(group)[0]**step),)
+
+    def _attributes(self, group, step):
+        return *plain_betas(group), group["eps"], group["weight_decay"], group["maximize"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_lr, decayed, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, advance, check, check_lr, plain_lr, step_tensor
 from torchish.tensor import number_of, put_number
 
 
@@ -14,6 +14,10 @@ def _set(t, value):
 
 class ASGD(PerParameter):
     """Gradient descent that also averages the parameters."""
+
+    row = "fused_asgd"
+    states = ("ax",)
+    counted = ("params, mus, etas, and state_steps",)
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
                  differentiable=False, capturable=False):
@@ -29,15 +33,16 @@ class ASGD(PerParameter):
         state["mu"] = torch.ones((), dtype=torch.float32)
         state["ax"] = torch.zeros_like(p)
 
-    def _update(self, p, grad, state, group):
+    def _advance(self, p, state, group):
         step, lr, lambd = advance(state), plain_lr(group), group["lambd"]
-        eta, mu, ax = number_of(state["eta"]), number_of(state["mu"]), state["ax"]
-        grad = decayed(p, grad, group)
-        p.mul_(1 - lambd * eta)
-        p.add_(grad, alpha=-eta)
-        if mu != 1:
-            ax.add_(p.sub(ax).mul_(state["mu"]))
-        else:
-            ax.copy_(p)
+        eta, mu = number_of(state["eta"]), number_of(state["mu"])
         _set(state["eta"], lr / ((1 + lambd * lr * step) ** group["alpha"]))
         _set(state["mu"], 1 / max(1, step - group["t0"]))
+        return eta, mu
+
+    def _numbers(self, group, progress):
+        eta, mu = progress
+        return eta, 1 - group["lambd"] * eta, mu
+
+    def _attributes(self, group, progress):
+        return group["weight_decay"], progress[1] != 1, group["maximize"]

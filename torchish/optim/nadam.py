@@ -9,7 +9,8 @@ from torchish.optim.optimizer import (
     check,
     check_betas,
     check_lr,
-    decayed,
+    l2_and_factor,
+    plain_betas,
     plain_lr,
     step_tensor,
 )
@@ -18,6 +19,10 @@ from torchish.tensor import number_of, put_number
 
 class NAdam(PerParameter):
     """Adam with Nesterov momentum."""
+
+    row = "fused_nadam"
+    states = "exp_avg", "exp_avg_sq"
+    counted = "params, mu_products and state_steps", "params, mu_products, and state_steps"
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):
@@ -38,23 +43,25 @@ class NAdam(PerParameter):
         state["exp_avg"] = torch.zeros_like(p)
         state["exp_avg_sq"] = torch.zeros_like(p)
 
-    def _update(self, p, grad, state, group):
-        step, lr = advance(state), plain_lr(group)
-        beta1, beta2 = group["betas"]
-        exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        grad = decayed(p, grad, group)
-        mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
-        mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * group["momentum_decay"])))
-        product = self._multiply(state["mu_product"], mu)
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denom = exp_avg_sq.div(1 - beta2**step).sqrt().add(group["eps"])
-        p.addcdiv_(grad, denom, value=-lr * (1.0 - mu) / (1.0 - product))
-        p.addcdiv_(exp_avg, denom, value=(-lr * mu_next) / (1.0 - product * mu_next))
+    def _advance(self, p, state, group):
+        step = advance(state)
+        if state["mu_product"].requires_grad and torch.is_grad_enabled():
+            state["mu_product"].mul_(self._mu(group, step))
+            return step, state["mu_product"].clone()
+        # the product is kept in single precision
+        product = float(np.float32(number_of(state["mu_product"])) * np.float32(self._mu(group, step)))
+        put_number(state["mu_product"], product)
+        return step, product
 
     @staticmethod
-    def _multiply(product, mu):
-        """The product, which is kept in single precision, times mu."""
-        value = float(np.float32(number_of(product)) * np.float32(mu))
-        put_number(product, value)
-        return value
+    def _mu(group, step):
+        return plain_betas(group)[0] * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
+
+    def _numbers(self, group, progress):
+        (step, product), lr = progress, plain_lr(group)
+        mu, mu_next = self._mu(group, step), self._mu(group, step + 1)
+        return (lr * (1.0 - mu) / (1.0 - product), lr * mu_next / (1.0 - product * mu_next), 1 - plain_betas(group)[1]**step,
+                l2_and_factor(group)[1])
+
+    def _attributes(self, group, progress):
+        return *plain_betas(group), group["eps"], l2_and_factor(group)[0], group["maximize"]

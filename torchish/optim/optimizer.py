@@ -245,12 +245,24 @@ def _fitted(param, value, key=None):
     return value
 
 
-def check_lr(lr):
-    """Refuse negative learning rates."""
+def check_one(lr):
+    """Refuse tensors of several elements."""
     if isinstance(lr, torch.Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
-    if not 0.0 <= lr:
+
+
+def check_lr(lr, strictly=False):
+    """Refuse negative learning rates."""
+    check_one(lr)
+    if not (0.0 < lr if strictly else 0.0 <= lr):
         raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_at_least(least, options):
+    """Refuse smaller options."""
+    for name, value in options.items():
+        if not least <= value:
+            raise ValueError(f"{name} should be >= {least:.0f} but is: {value}")
 
 
 def check_betas(betas):
@@ -258,6 +270,11 @@ def check_betas(betas):
     for i in (0, 1):
         if not 0.0 <= betas[i] < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def plain_betas(group):
+    """The decay rates as Python numbers."""
+    return tuple(number_of(b) if isinstance(b, torch.Tensor) else b for b in group["betas"])
 
 
 def check(name, value, ok):
@@ -276,25 +293,20 @@ def advance(state):
     return count
 
 
-def decayed(p, grad, group):
-    """Weight decay: the gradient with it added, or (decoupled) as it is after shrinking the parameter."""
-    decay = group["weight_decay"]
-    if decay == 0:
-        return grad
-    if group.get("decoupled_weight_decay", False):
-        p.mul_(1 - plain_lr(group) * decay)
-        return grad
-    return grad.add(p, alpha=decay)
-
-
 def plain_lr(group):
-    """The learning rate as a Python number."""
+    """The learning rate: a Python number, or a tensor of no dimensions where the update is to be differentiated by it."""
     lr = group["lr"]
-    if isinstance(lr, torch.Tensor):
-        if lr.requires_grad:
-            raise NotImplementedError("a learning rate that requires grad: differentiate an update written by hand instead")
-        return lr.item()
-    return lr
+    if not isinstance(lr, torch.Tensor):
+        return lr
+    return lr.reshape(()) if lr.requires_grad and torch.is_grad_enabled() else number_of(lr)
+
+
+def l2_and_factor(group):
+    """Weight decay as an addition to the gradient, and (decoupled) as a factor of the parameter."""
+    decay = group["weight_decay"]
+    if group.get("decoupled_weight_decay", True) and decay != 0:
+        return 0, 1 - plain_lr(group) * decay
+    return decay, 1.0
 
 
 def step_tensor():
@@ -302,14 +314,34 @@ def step_tensor():
     return torch.tensor(0.0, dtype=torch.float32)
 
 
-class PerParameter(Optimizer):
-    """An optimizer that updates each parameter by itself: by `_update`, or all of them by one operation.
+_CAPTURABLE = ["cuda", "xpu", "hpu", "privateuseone"]
+_FUSED = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
-    row      name of that operation in the table (see `ops/optimizers.py`), with `_numbers` and `_attributes` for its arguments
-    states   names of the state tensors that it updates
+
+class PerParameter(Optimizer):
+    """An optimizer whose step is one operation for all parameters of a group that have come equally far.
+
+    row         name of that operation in the table (see `ops/optimizers.py`), with `_numbers` and `_attributes` for its arguments
+    states      names of the state tensors that it updates
+    counted     what must be on an accelerator if the optimizer is capturable, in PyTorch's words (with `foreach` at last)
+    on_xla      whether XLA is such an accelerator (likewise)
     """
 
-    row = None
+    row, states = None, ()
+    counted = ("params and state_steps",)
+    on_xla = (True, False)
+
+    def __init__(self, params, defaults):
+        super().__init__(params, defaults)
+        if defaults.get("fused"):
+            if defaults["differentiable"]:
+                raise RuntimeError("`fused` does not support `differentiable`")
+            for p in (p for group in self.param_groups for p in group["params"]):
+                if p.device.type not in _FUSED or not p.is_floating_point():
+                    raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                                       f"{_FUSED} but {p.dtype} and {p.device.type}")
+            if defaults["foreach"]:
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
     def step(self, closure=None):
         """One update of the parameters; `closure` computes the loss anew."""
@@ -318,77 +350,64 @@ class PerParameter(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            differentiable = group.get("differentiable", False)
-            with torch.set_grad_enabled(differentiable and torch.is_grad_enabled()):
-                if self.row is None:
-                    self._step_one_by_one(group)
-                else:
-                    self._step_together(group)
+            with torch.set_grad_enabled(group.get("differentiable", False) and torch.is_grad_enabled()):
+                self._step_group(group)
         return loss
 
-    def _step_one_by_one(self, group):
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            state = self.state.get(p, {})
-            if not state:
-                self._init_state(p, state, group)
-            if group.get("maximize", False):
-                grad = -grad
-            if torch.is_complex(p):
-                self._update_complex(p, grad, state, group)
-            else:
-                self._update(p, grad, state, group)
-            if state:
-                self.state[p] = state
-
-    def _step_together(self, group):
-        """One operation for all parameters that have taken the same number of steps."""
+    def _step_group(self, group):
         batches = {}
         for p in group["params"]:
             grad = p.grad
             if grad is None:
                 continue
+            self._check(p, grad, group)
             state = self.state.get(p, {})
             if not state:
                 self._init_state(p, state, group)
             batches.setdefault(self._advance(p, state, group), []).append((p, grad, state))
             if state:
                 self.state[p] = state
-        names = self._states(group)
-        for count, members in batches.items():
-            columns = [[p for p, _, _ in members]] + [[s[name] for _, _, s in members] for name in names]
-            columns = [[torch.view_as_real(t) if t.is_complex() else t for t in column] for column in columns]
-            grads = [torch.view_as_real(g) if g.is_complex() else g for _, g, _ in members]
+        for progress, members in batches.items():
+            params, grads, states = zip(*members)
+            columns = [params, *([s[name] for s in states] for name in self._names(group, progress))]
             targets = [t for column in columns for t in column]
-            operands = [*self._numbers(group, count), *columns[0], *grads, *targets[len(members):]]
-            attributes = (len(members), *self._attributes(group, count))
-            if torch.is_grad_enabled():
-                for t, new in zip(targets, apply(TABLE[self.row], operands, attributes)):
-                    t.copy_(new)
-            else:
-                update(TABLE[self.row], targets, operands, attributes)
+            numbers, attributes = self._numbers(group, progress), (len(members), *self._attributes(group, progress))
+            if not torch.is_grad_enabled():
+                update(TABLE[self.row], targets, [*numbers, *params, *grads, *targets[len(members):]], attributes)
+                continue
+            # what is overwritten below cannot be saved for the backward: copies
+            before = [t.clone() for t in targets]
+            operands = [*numbers, *before[:len(members)], *grads, *before[len(members):]]
+            # states depend on the gradients, and on the parameters only where these decay
+            reached = bool(group.get("weight_decay")) or any(t.requires_grad for t in (*grads, *targets[len(members):]))
+            for i, new in enumerate(apply(TABLE[self.row], operands, attributes)):
+                targets[i].copy_(new if reached or i < len(members) else new.detach())
+
+    def _check(self, p, grad, group):
+        """Refuse what the implementation that was asked for cannot do."""
+        foreach = bool(group.get("foreach"))
+        if group.get("capturable") and p.device.type not in (devices := _CAPTURABLE + ["xla"] * self.on_xla[foreach]):
+            raise AssertionError(f"If capturable=True, {self.counted[-foreach]} must be on supported devices: {devices}.")
+        if foreach and group.get("differentiable"):
+            raise AssertionError("_foreach ops don't support autograd")
+
+    def _init_state(self, p, state, group):
+        """Fill an empty state."""
 
     def _advance(self, p, state, group):
         """Count the step; parameters with another answer need an operation of their own."""
         return advance(state)
 
-    def _update_complex(self, p, grad, state, group):
-        """Real and imaginary parts are updated like two real numbers."""
-        real = {k: torch.view_as_real(v) if isinstance(v, torch.Tensor) and torch.is_complex(v) else v for k, v in state.items()}
-        before = dict(real)
-        self._update(torch.view_as_real(p), torch.view_as_real(grad), real, group)
-        for key, value in real.items():
-            if value is not before.get(key):
-                new = isinstance(value, torch.Tensor) and value.dim() == p.dim() + 1
-                state[key] = torch.view_as_complex(value) if new else value
+    def _names(self, group, progress):
+        """The states that are updated."""
+        return self.states
 
-    def _init_state(self, p, state, group):
-        """Fill an empty state."""
+    def _numbers(self, group, progress):
+        """The operands in front of the tensors."""
+        return (plain_lr(group),)
 
-    def _update(self, p, grad, state, group):
-        """One step of one parameter."""
+    def _attributes(self, group, progress):
+        """The operation's attributes after the number of parameters."""
         raise NotImplementedError
 
     def __setstate__(self, state):
@@ -396,15 +415,7 @@ class PerParameter(Optimizer):
         for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
-        for _p, s in self.state.items():
+        for s in self.state.values():
             # older files hold the count as a number
             if "step" in s and not isinstance(s["step"], torch.Tensor):
                 s["step"] = torch.tensor(float(s["step"]), dtype=torch.float32)
-
-
-def check_fused(fused, foreach, differentiable):
-    """Refuse combinations of implementations (all of them are the same one here)."""
-    if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if fused and foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

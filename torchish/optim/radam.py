@@ -1,11 +1,23 @@
 """RAdam."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_betas, check_lr, decayed, plain_lr, step_tensor
+from torchish.optim.optimizer import (
+    PerParameter,
+    check,
+    check_betas,
+    check_lr,
+    l2_and_factor,
+    plain_betas,
+    plain_lr,
+    step_tensor,
+)
 
 
 class RAdam(PerParameter):
     """Adam whose adaptive part waits until its variance is under control."""
+
+    row = "fused_radam"
+    states = "exp_avg", "exp_avg_sq"
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
                  foreach=None, maximize=False, capturable=False, differentiable=False):
@@ -23,19 +35,21 @@ class RAdam(PerParameter):
         state["exp_avg"] = torch.zeros_like(p)
         state["exp_avg_sq"] = torch.zeros_like(p)
 
-    def _update(self, p, grad, state, group):
-        step, lr = advance(state), plain_lr(group)
-        beta1, beta2 = group["betas"]
-        exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        grad = decayed(p, grad, group)
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        correction2 = 1 - beta2**step
-        move = exp_avg / (1 - beta1**step) * lr
-        # the length of the simple moving average that the exponential one stands for
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * (beta2**step) / correction2
+    def _numbers(self, group, step):
+        beta1, beta2 = plain_betas(group)
+        bias = 1 - beta2**step
+        longest, length = self._lengths(beta2, step)
+        rectified = 0.0
         if length > 5.0:
-            rectified = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
-            move = move * (correction2**0.5 / exp_avg_sq.sqrt().add(group["eps"])) * rectified
-        p.add_(move, alpha=-1.0)
+            rectified = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5 * bias**0.5
+        return plain_lr(group) / (1 - beta1**step), rectified, l2_and_factor(group)[1]
+
+    @staticmethod
+    def _lengths(beta2, step):
+        """The simple moving average that the exponential one stands for: its length in the end, and now."""
+        longest = 2 / (1 - beta2) - 1
+        return longest, longest - 2 * step * (beta2**step) / (1 - beta2**step)
+
+    def _attributes(self, group, step):
+        adaptive = self._lengths(plain_betas(group)[1], step)[1] > 5.0
+        return *plain_betas(group), group["eps"], l2_and_factor(group)[0], adaptive, group["maximize"]

@@ -1,11 +1,14 @@
 """RMSprop."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check, check_lr, decayed, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, check, check_lr, step_tensor
 
 
 class RMSprop(PerParameter):
     """Steps divided by a running root mean square of the gradient."""
+
+    row = "fused_rmsprop"
+    on_xla = True, True
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
                  foreach=None, maximize=False, differentiable=False):
@@ -27,18 +30,8 @@ class RMSprop(PerParameter):
         if group["centered"]:
             state["grad_avg"] = torch.zeros_like(p)
 
-    def _update(self, p, grad, state, group):
-        advance(state)
-        alpha, square_avg = group["alpha"], state["square_avg"]
-        grad = decayed(p, grad, group)
-        square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-        if group["centered"]:
-            grad_avg = state["grad_avg"].lerp_(grad, 1 - alpha)
-            root = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt()
-        else:
-            root = square_avg.sqrt()
-        root = root.add(group["eps"])
-        if group["momentum"] > 0:
-            p.add_(state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, root), alpha=-plain_lr(group))
-        else:
-            p.addcdiv_(grad, root, value=-plain_lr(group))
+    def _names(self, group, step):
+        return "square_avg", *["momentum_buffer"] * (group["momentum"] > 0), *["grad_avg"] * group["centered"]
+
+    def _attributes(self, group, step):
+        return tuple(group[name] for name in ("alpha", "eps", "weight_decay", "momentum", "centered", "maximize"))

@@ -1,11 +1,15 @@
 """Rprop."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, advance, check_lr, plain_lr, step_tensor
+from torchish.optim.optimizer import PerParameter, check_lr, plain_lr, step_tensor
 
 
 class Rprop(PerParameter):
     """Steps by the gradient's sign, whose size grows while the sign stays and shrinks when it changes."""
+
+    row = "fused_rprop"
+    states = "prev", "step_size"
+    on_xla = True, True
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None, maximize=False,
                  differentiable=False):
@@ -22,13 +26,8 @@ class Rprop(PerParameter):
         # a complex parameter's two parts have a step size each
         state["step_size"] = torch.full_like(p, complex(lr, lr) if p.is_complex() else lr)
 
-    def _update(self, p, grad, state, group):
-        advance(state)
-        shrink, grow = group["etas"]
-        low, high = group["step_sizes"]
-        sign = grad.mul(state["prev"]).sign()
-        factor = torch.where(sign > 0, grow, torch.where(sign < 0, shrink, torch.ones_like(sign)))
-        state["step_size"].mul_(factor).clamp_(low, high)
-        grad = torch.where(sign < 0, 0.0, grad)  # after a change of sign, wait one step
-        p.addcmul_(grad.sign(), state["step_size"], value=-1)
-        state["prev"].copy_(grad)
+    def _numbers(self, group, step):
+        return ()
+
+    def _attributes(self, group, step):
+        return *group["etas"], *group["step_sizes"], group["maximize"]

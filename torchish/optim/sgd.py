@@ -1,7 +1,7 @@
 """Stochastic gradient descent."""
 
 import torchish as torch
-from torchish.optim.optimizer import PerParameter, check, check_fused, plain_lr
+from torchish.optim.optimizer import PerParameter, check
 
 
 class SGD(PerParameter):
@@ -19,10 +19,12 @@ class SGD(PerParameter):
         check("weight_decay", weight_decay, weight_decay >= 0.0)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        check_fused(fused, foreach, differentiable)
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
                                   "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
                                   "differentiable": differentiable, "fused": fused})
+
+    def _check(self, p, grad, group):
+        """All implementations can do everything."""
 
     def _advance(self, p, state, group):
         first = group["momentum"] != 0 and state.get("momentum_buffer") is None
@@ -30,11 +32,8 @@ class SGD(PerParameter):
             state["momentum_buffer"] = torch.empty_like(p)
         return first
 
-    def _states(self, group):
+    def _names(self, group, first):
         return ("momentum_buffer",) if group["momentum"] != 0 else ()
-
-    def _numbers(self, group, first):
-        return (plain_lr(group),)
 
     def _attributes(self, group, first):
         return (group["momentum"], group["dampening"], group["weight_decay"], group["nesterov"], group["maximize"], first)
