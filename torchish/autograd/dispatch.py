@@ -3,12 +3,13 @@
 from torchish.autograd import where
 from torchish.autograd.batching import INPLACE
 from torchish.autograd.graph import (
-    MULTI_VIEW,
+    UNWRITABLE,
     CopySlices,
     NotImplementedNode,
     OpNode,
     ViewMeta,
     Watch,
+    check_writable,
     counter_of,
     edge_of,
     frozen,
@@ -156,7 +157,7 @@ def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
     else:
         kind = meta.creation if meta.creation != "default" else creation or ("default" if grad else "no_grad")
         m = ViewMeta(meta.base, kind, (storage if counter is None else counter).version)
-        if meta.creation == "multi":
+        if meta.creation in UNWRITABLE:
             source, number = "View", 0
     m.source, m.number = source, number
     out._meta = m
@@ -194,8 +195,7 @@ def check_inplace(t, requires):
         return
     m = t._meta
     if m is not None:
-        if m.creation == "multi":
-            raise RuntimeError(MULTI_VIEW.format(m.number, m.source, "is being modified inplace"))
+        check_writable(m, "is being modified inplace")
         if m.creation == "no_grad":
             raise RuntimeError(NO_GRAD_VIEW)
         if t.requires_grad and m.base.is_leaf:

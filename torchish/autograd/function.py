@@ -4,6 +4,7 @@ import functools
 import weakref
 
 from torchish.autograd import where
+from torchish.autograd.dispatch import rebase, view
 from torchish.autograd.graph import FREED, Node, edge_of, node_class, opened, saved, saved_result, second_time, sequence
 from torchish.autograd.modes import no_grad, state, suspended
 from torchish.ops import TABLE, dtypes
@@ -73,6 +74,9 @@ class BackwardCFunction(Node):
         Node.__init__(self, (), ())
         self._function, self._saved, self._closed, self._in_avals = function, (), False, ()
         self.ctx = function._ctx_class(self, needs)
+
+    def __repr__(self):
+        return "<torch.autograd.function." + super().__repr__()[1:]
 
     @property
     def next_functions(self):
@@ -233,30 +237,31 @@ def _finish(node, args, outputs, tracked):
             if tracked and o._meta is not None and o._meta.base.is_leaf and o._meta.base.requires_grad:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         elif any(o is i for i in inputs):
-            # an input returned unmodified: a new object with the Function's node
-            fresh = Tensor._wrap(o._storage, o._aval, o._view)
-            fresh._counter, fresh._device = o._counter, o._device
-            outs[k] = fresh
+            # an input returned unmodified: a view of it, with the Function's node
+            with no_grad(), suspended():
+                outs[k] = view(TABLE["alias"], o)
     if tracked:
         node.edges, node.sequence = edges, next(sequence)
         node._in_avals = [a._aval if isinstance(a, Tensor) else None for a in args]
         node.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
         node.place = where.here()
         plain = ctx._non_differentiable
+        several = sum(isinstance(o, Tensor) and not any(o is p for p in plain) for o in outs) > 1
         if any(o is not None and isinstance(o, Tensor) for o in outs):
             node._close(outs)
         for k, o in enumerate(outs):
             if not isinstance(o, Tensor) or o._aval.dtype.kind not in "fcV" or any(o is p for p in plain):
                 continue
             if any(o is t for t in ctx._dirty):
-                from torchish.autograd.dispatch import rebase
                 if o._meta is None:
                     rebase(o, node, True)
                     o._nr = k
                 else:
                     raise NotImplementedError("torchish: mark_dirty on a view is not supported; clone the view first")
             else:
-                o._fn, o._nr, o._req, o._meta = node, k, False, None
+                o._fn, o._nr, o._req = node, k, False
+                if (m := o._meta) is not None:
+                    m.creation, m.source, m.number = "multi" if several else "function", node._function.__name__, k
     return outs[0] if single else tuple(outs)
 
 

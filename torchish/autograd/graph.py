@@ -130,9 +130,19 @@ class ViewMeta:
         self.source, self.number = None, 0
 
 
-MULTI_VIEW = ("Output {} of {} is a view and {}. This view is the output of a function that returns multiple views. Such "
-              "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
-              "out-of-place one.")
+# how a view was made -> why it can't be written
+UNWRITABLE = {
+    "multi": "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+             "modified inplace. You should replace the inplace operation by an out-of-place one.",
+    "function": "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+                "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+                "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."}
+
+
+def check_writable(m, what):
+    """Refuse views whose history can't be made anew; `what` happened to it."""
+    if m.creation in UNWRITABLE:
+        raise RuntimeError(f"Output {m.number} of {m.source} is a view and {what}. {UNWRITABLE[m.creation]}")
 
 
 def grad_fn_of(t):
@@ -143,9 +153,7 @@ def grad_fn_of(t):
         return None
     version = counter_of(t).version
     if version != m.version and base.requires_grad and not t._inference:
-        if m.creation == "multi":
-            raise RuntimeError(MULTI_VIEW.format(m.number, m.source, "its base or another view of its base has been modified "
-                                                                     "inplace"))
+        check_writable(m, "its base or another view of its base has been modified inplace")
         t._fn = view_node(t, base)
         t._nr = 0
         m.version = version
