@@ -22,8 +22,8 @@ class StorageType:
         self.module = "torch.storage" if name == "UntypedStorage" else "torch"
 
 
-# the unsigned dtypes came late: their storages are saved as plain bytes, the dtype beside them
-LATE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
+# some dtypes came late: their storages are saved as plain bytes, the dtype beside them
+LATE = tuple(d for d in dtypes.ALL if d.name in ("uint16", "uint32", "uint64") or d.name.startswith("float8"))
 UNTYPED = StorageType("UntypedStorage", dtypes.uint8)
 STORAGE_TYPES = {(t.module, t.name): t for t in [
     UNTYPED, *(StorageType(d.legacy + "Storage", d) for d in dtypes.ALL if d not in LATE)]}

@@ -1,22 +1,43 @@
 """torch.jit: every torchish function is compiled already, so scripting and tracing hand back what they are given."""
 
 import contextlib
+import types
 import typing
 
 from torchish.nn import Module
+from torchish.nn.modules._names import typename
+from torchish.nn.parameter import is_lazy
 
 Final = typing.Final
 ScriptModule = Module
 
 
+def _check_ready(module):
+    """Refuse modules whose parameters have no shape yet, as a compiler must."""
+    for part in module.modules():
+        for name, p in part.named_parameters(recurse=False):
+            if is_lazy(p):
+                kind = typename(part).replace("torchish", "torch", 1)
+                raise RuntimeError(f"'{kind}' has uninitialized parameters {name}. Did you forget to run a forward pass?")
+
+
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """`obj` itself, unchanged."""
+    """`obj` itself, unchanged: a module, a function or a class."""
+    if isinstance(obj, Module):
+        _check_ready(obj)
+    elif not callable(obj):
+        raise TypeError(f"{type(obj)} is a built-in class" if type(obj).__module__ == "builtins" else
+                        f"torch.jit.script of {type(obj)}: a module, a function or a class is needed")
     return obj
 
 
 def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True,
           _force_outplace=False, _module_class=None, _compilation_unit=None, example_kwarg_inputs=None, _store_inputs=True):
     """`func` itself: it stays free to branch on its inputs, which a PyTorch trace freezes."""
+    if isinstance(func, Module):
+        _check_ready(func)
+    elif not callable(func):
+        raise RuntimeError("Could not get name of python class object")
     return func
 
 
@@ -26,6 +47,8 @@ def script_if_tracing(fn):
 
 def ignore(drop=False, **kwargs):
     """Decorator, with or without arguments; has no effect."""
+    if not isinstance(drop, bool) and not callable(drop):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
     return drop if callable(drop) else lambda fn: fn
 
 
@@ -49,6 +72,29 @@ def annotate(the_type, the_value):
     return the_value
 
 
+def isinstance_(obj, target_type):
+    """Whether an object is of a type that may say what its containers hold: `List[int]`, `Optional[Tensor]` and so on."""
+    if isinstance(target_type, tuple):
+        return any(isinstance_(obj, t) for t in target_type)
+    origin, inner = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin is None:
+        return isinstance(obj, type(None) if target_type is None else target_type)
+    if origin in (typing.Union, types.UnionType):
+        return any(isinstance_(obj, t) for t in inner)
+    if not isinstance(obj, origin):
+        return False
+    if issubclass(origin, dict):
+        return all(isinstance_(k, inner[0]) and isinstance_(v, inner[1]) for k, v in obj.items())
+    if issubclass(origin, tuple) and inner[-1:] != (...,):
+        return len(obj) == len(inner) and all(map(isinstance_, obj, inner))
+    return all(isinstance_(x, inner[0]) for x in obj)
+
+
+class Attribute(typing.NamedTuple):
+    """A value with its type, for attributes of modules."""
+
+    value: typing.Any
+    type: typing.Any
 
 
 def is_scripting():
@@ -98,3 +144,10 @@ def save(m, f, _extra_files=None):
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     raise NotImplementedError("torch.jit.load: torchish has no TorchScript; build the module and load its state_dict")
+
+
+def __getattr__(name):
+    # as a global it would hide Python's from the functions here
+    if name == "isinstance":
+        return isinstance_
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

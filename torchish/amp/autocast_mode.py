@@ -1,33 +1,85 @@
-"""autocast: accepted where PyTorch would disable it."""
+"""autocast: matrix products in half precision, what needs the range in single precision."""
 
 import functools
+import threading
 import warnings
 
-from torchish.tensor import devices
+from torchish.amp.casts import Layer, cast
+from torchish.autograd.modes import state
+from torchish.ops import dtypes
+from torchish.tensor import Tensor, devices
+
+_AVAILABLE = ("cpu", "cuda", "xpu", "hpu", "mtia", "maia", "xla", "mps", "ipu")
+_FAST_DTYPES = {"cpu": dtypes.bfloat16}  # what set_autocast_dtype changes; other devices: float16
+_CPU_DTYPES = (dtypes.bfloat16, dtypes.float16)
 
 
 def is_autocast_available(device_type):
-    return False
+    """Whether PyTorch knows autocast on this kind of device."""
+    return devices.device(device_type).type in _AVAILABLE
+
+
+class _Active(threading.local):
+    """The fast dtypes of the kinds of device for which autocast is on."""
+
+    def __init__(self):
+        self.dtypes = {}
+
+
+_active = _Active()
+
+
+def is_autocast_enabled(device_type="cuda"):
+    """Whether autocast is on for this kind of device."""
+    return device_type in _active.dtypes
+
+
+def get_autocast_dtype(device_type):
+    """The dtype that autocast takes on this kind of device."""
+    return _active.dtypes.get(device_type) or _FAST_DTYPES.get(device_type, dtypes.float16)
+
+
+def set_autocast_dtype(device_type, dtype):
+    """The dtype that autocast takes where none is given."""
+    _FAST_DTYPES[device_type] = dtype
 
 
 class autocast:
-    """Context manager or decorator. Enabled autocast is not there: convert tensors and modules with `.to(torch.bfloat16)`."""
+    """Context manager or decorator: matrix products, convolutions and recurrent layers take their operands in `dtype`.
+
+    The graph holds the casts, so that gradients have the dtypes of the parameters.
+    """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        self.device, self.fast_dtype = device_type, dtype
+        if not is_autocast_available(device_type):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self.device = device_type
+        self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
+        self._cache_enabled = True if cache_enabled is None else cache_enabled
+        if enabled and device_type == "cpu" and self.fast_dtype not in _CPU_DTYPES:
+            warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only supports "
+                          f"dtypes of {', '.join(map(str, _CPU_DTYPES))} currently.", stacklevel=2)
+            enabled = False
         if enabled and device_type == "cuda" and not devices.count("cuda"):
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False
-        if enabled:
-            raise NotImplementedError(f"torchish has no autocast on '{device_type}'; use module.to(torch.bfloat16), or enabled=False")
         self._enabled = enabled
+        self._before = []
 
     def __enter__(self):
+        before = state.dual
+        self._before.append((before, _active.dtypes))
+        others = {kind: dtype for kind, dtype in _active.dtypes.items() if kind != self.device}
+        # a layer of the same kind is replaced; forward mode, or another kind's layer, stays below this one
+        outer = before.outer if isinstance(before, Layer) and before.kind == self.device else before
+        state.dual = Layer(self.device, self.fast_dtype, outer) if self._enabled else outer
+        _active.dtypes = {**others, self.device: self.fast_dtype} if self._enabled else others
         return self
 
     def __exit__(self, *exc):
+        state.dual, _active.dtypes = self._before.pop()
         return False
 
     def __call__(self, func):
@@ -38,11 +90,52 @@ class autocast:
         return within
 
 
+def _check_kind(device_type):
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
+def _cast_tree(value, kind, dtype):
+    """All tensors inside, cast."""
+    if isinstance(value, Tensor):
+        return cast(value, dtype, kind)
+    if isinstance(value, dict):
+        return {_cast_tree(k, kind, dtype): _cast_tree(v, kind, dtype) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_cast_tree(v, kind, dtype) for v in value)
+    return value
+
+
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """Decorator of a Function's forward; without autocast it changes nothing."""
-    return fwd if fwd is not None else lambda f: f
+    """Decorator of a Function's forward: with `cast_inputs` it gets tensors of that dtype and runs without autocast."""
+    _check_kind(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(*args, **kwargs):
+        ctx, dtype, on = args[0], get_autocast_dtype(device_type), is_autocast_enabled(device_type)
+        ctx._dtype, ctx._fwd_used_autocast = dtype, on and cast_inputs is None
+        if not on:
+            return fwd(*args, **kwargs)
+        # a Function's forward runs below all layers
+        with autocast(device_type, dtype, enabled=cast_inputs is None):
+            if cast_inputs is None:
+                return fwd(*args, **kwargs)
+            return fwd(*_cast_tree(args, device_type, cast_inputs), **_cast_tree(kwargs, device_type, cast_inputs))
+
+    return forward
 
 
 def custom_bwd(bwd=None, *, device_type):
-    """Decorator of a Function's backward; without autocast it changes nothing."""
-    return bwd if bwd is not None else lambda f: f
+    """Decorator of a Function's backward: it runs with autocast as the forward did."""
+    _check_kind(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(*args, **kwargs):
+        with autocast(device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype):
+            return bwd(*args, **kwargs)
+
+    return backward

@@ -1,6 +1,7 @@
 """torch.optim: optimizers and learning rate schedules."""
 
 from torchish.optim._muon import Muon
+from torchish.optim._swap import swap_in_optimizer_params_and_state
 from torchish.optim.adadelta import Adadelta
 from torchish.optim.adafactor import Adafactor
 from torchish.optim.adagrad import Adagrad
@@ -18,4 +19,5 @@ from torchish.optim.sparse_adam import SparseAdam
 from torchish.optim import lr_scheduler, swa_utils
 
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam",
-           "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler", "swa_utils"]
+           "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",
+           "swa_utils", "swap_in_optimizer_params_and_state"]

@@ -336,10 +336,6 @@ class PerParameter(Optimizer):
         if defaults.get("fused"):
             if defaults["differentiable"]:
                 raise RuntimeError("`fused` does not support `differentiable`")
-            for p in (p for group in self.param_groups for p in group["params"]):
-                if p.device.type not in _FUSED or not p.is_floating_point():
-                    raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
-                                       f"{_FUSED} but {p.dtype} and {p.device.type}")
             if defaults["foreach"]:
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
@@ -385,6 +381,9 @@ class PerParameter(Optimizer):
 
     def _check(self, p, grad, group):
         """Refuse what the implementation that was asked for cannot do."""
+        if group.get("fused") and (p.device.type not in _FUSED or not p.is_floating_point()):
+            raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                               f"{_FUSED} but {p.dtype} and {p.device.type}")
         foreach = bool(group.get("foreach"))
         if group.get("capturable") and p.device.type not in (devices := _CAPTURABLE + ["xla"] * self.on_xla[foreach]):
             raise AssertionError(f"If capturable=True, {self.counted[-foreach]} must be on supported devices: {devices}.")

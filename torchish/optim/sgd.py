@@ -24,7 +24,9 @@ class SGD(PerParameter):
                                   "differentiable": differentiable, "fused": fused})
 
     def _check(self, p, grad, group):
-        """All implementations can do everything."""
+        # what there is besides `fused` can do everything
+        if group["fused"]:
+            super()._check(p, grad, group)
 
     def _advance(self, p, state, group):
         first = group["momentum"] != 0 and state.get("momentum_buffer") is None

@@ -1,64 +1,336 @@
 """torch.utils.checkpoint: save memory by computing intermediates again in the backward pass."""
 
+import contextlib
+import enum
+import warnings
+import weakref
+
+import torchish as torch
 from torchish.api import random
-from torchish.autograd import Function, backward, enable_grad, is_grad_enabled
+from torchish.autograd import Function, backward, enable_grad
+from torchish.autograd.saved_hooks import saved_tensors_hooks
 from torchish.tensor import Tensor
 
+__all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SAC_IGNORED_OPS",
+           "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
+           "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+           "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]
 
-class _Checkpoint(Function):
+
+class CheckpointError(RuntimeError):
+    """The function did something else when it ran again."""
+
+
+def noop_context_fn():
+    """(context of the forward, context of the recomputation) that change nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+class _Switch:
+    """A setting of `checkpoint` that a with block takes over; None leaves it to the argument."""
+
+    def __init__(self, value):
+        self.value = value
+
+    @contextlib.contextmanager
+    def set(self, value):
+        before, self.value = self.value, value
+        try:
+            yield
+        finally:
+            self.value = before
+
+
+_debug, _early_stop = _Switch(None), _Switch(None)
+
+
+def set_checkpoint_debug_enabled(enabled):
+    """Context manager: `debug` of all checkpoints within. Errors name the tensors that differ with it and without."""
+    return _debug.set(enabled)
+
+
+def set_checkpoint_early_stop(enable):
+    """Context manager: `early_stop` of all checkpoints within."""
+    return _early_stop.set(enable)
+
+
+class _Random:
+    """The state of the random numbers when the function ran, for its second run."""
+
+    def __init__(self, preserve):
+        self.state = random.get_rng_state() if preserve else None
+
+    @contextlib.contextmanager
+    def again(self):
+        if self.state is None:
+            yield
+            return
+        now = random.get_rng_state()
+        random.set_rng_state(self.state)
+        try:
+            yield
+        finally:
+            random.set_rng_state(now)
+
+
+# -- use_reentrant=True -----------------------------------------------------------------------------------------------
+
+def detach_variable(inputs):
+    """The inputs with tensors cut off from their graph."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs):
+    """Warn if no input requires grad."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+class CheckpointFunction(Function):
     """Keeps the inputs alone; backward runs the function again and differentiates it."""
 
     @staticmethod
-    def forward(ctx, run, preserve, *args):
-        ctx.function, ctx.preserve = run, preserve
-        ctx.state = random.get_rng_state() if preserve else None
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        check_backward_validity(args)
+        ctx.function, ctx.random = run_function, _Random(preserve_rng_state)
         ctx.is_tensor = [isinstance(a, Tensor) for a in args]
         ctx.others = [None if t else a for a, t in zip(args, ctx.is_tensor)]
         ctx.save_for_backward(*(a for a in args if isinstance(a, Tensor)))
-        return run(*args)
+        return run_function(*args)
 
     @staticmethod
-    def backward(ctx, *cotangents):
+    def backward(ctx, *args):
         saved = iter(ctx.saved_tensors)
-        args = [next(saved).detach().requires_grad_(need) if t else a
-                for a, t, need in zip(ctx.others, ctx.is_tensor, ctx.needs_input_grad[2:])]
-        now = random.get_rng_state() if ctx.preserve else None
-        if ctx.preserve:
-            random.set_rng_state(ctx.state)
-        with enable_grad():
-            outs = ctx.function(*args)
-        if ctx.preserve:
-            random.set_rng_state(now)
+        inputs = detach_variable(tuple(next(saved) if t else a for a, t in zip(ctx.others, ctx.is_tensor)))
+        with ctx.random.again(), enable_grad():
+            outs = ctx.function(*inputs)
         outs = outs if isinstance(outs, tuple) else (outs,)
-        pairs = [(o, c) for o, c in zip(outs, cotangents) if isinstance(o, Tensor) and o.requires_grad]
+        pairs = [(o, c) for o, c in zip(outs, args) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([o for o, _ in pairs], [c for _, c in pairs])
-        return None, None, *(a.grad if isinstance(a, Tensor) else None for a in args)
+        return None, None, *(a.grad if isinstance(a, Tensor) else None for a in inputs)
 
 
-def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default", debug=False, early_stop=True,
-               preserve_rng_state=True, **kwargs):
-    """`function(*args)`, with its intermediates computed again in the backward pass.
+# -- use_reentrant=False ----------------------------------------------------------------------------------------------
 
-    Without `use_reentrant` nothing is recomputed: XLA decides what a fused program keeps, and every order of derivative works.
+class _Enough(Exception):
+    """Everything that was saved is there again."""
+
+
+class _Place:
+    """Stands for a saved tensor in the graph."""
+
+
+class _Inputs(Function):
+    """Holds the inputs as saved tensors, so that writing into them is noticed."""
+
+    @staticmethod
+    def forward(ctx, *tensors):
+        ctx.save_for_backward(*tensors)
+        return torch.empty(0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise AssertionError("Did not expect to backward on this graph")
+
+
+def _facts(x):
+    return {"shape": x.shape, "dtype": x.dtype, "device": x.device}
+
+
+class _Frame:
+    """One checkpointed call: the places of what it saved, and the tensors again once backward asks for one of them."""
+
+    def __init__(self, run, args, early_stop, compare):
+        self.run, self.early_stop, self.compare = run, early_stop, compare
+        self.is_tensor = [isinstance(a, Tensor) for a in args]
+        self.others = [None if t else a for a, t in zip(args, self.is_tensor)]
+        needs = torch.empty(0).requires_grad_()
+        self.inputs = _Inputs.apply(needs, *(a for a in args if isinstance(a, Tensor))).grad_fn
+        self.places, self.facts, self.again = [], [], {}
+
+    def pack(self, x):
+        place = _Place()
+        self.places.append(weakref.ref(place))
+        self.facts.append(_facts(x))
+        return place
+
+    def unpack(self, place):
+        if place not in self.again:
+            self._recompute()
+        return self.again.pop(place)
+
+    def _recompute(self):
+        found = []
+
+        def collect(x):
+            found.append(_facts(x))
+            if len(found) > len(self.places):
+                raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
+                                      "original forward pass.")
+            place = self.places[len(found) - 1]()
+            if place is not None:
+                self.again[place] = x.detach()
+            if self.early_stop and len(found) == len(self.places):
+                raise _Enough
+            return x.detach()
+
+        self.again = weakref.WeakKeyDictionary()
+        _, *saved = self.inputs.saved_tensors
+        saved = iter(saved)
+        args = detach_variable(tuple(next(saved) if t else a for a, t in zip(self.others, self.is_tensor)))
+        with contextlib.suppress(_Enough), saved_tensors_hooks(collect, lambda x: x), enable_grad():
+            self.run(True, args)
+        self._check(found)
+
+    def _check(self, found):
+        if len(found) != len(self.places):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.places)}\nNumber of tensors saved during recomputation: "
+                f"{len(found)}.")
+        if not self.compare:
+            return
+        differ = [f"tensor at position {i}:\nsaved metadata: {a}\nrecomputed metadata: {b}\n"
+                  for i, (a, b) in enumerate(zip(self.facts, found)) if a != b]
+        if differ:
+            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                                  f"during the forward pass.\n{''.join(differ)}.")
+
+
+def _without_reentry(function, args, kwargs, preserve, context_fn, determinism_check, early_stop):
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    forward, recompute = context_fn()
+    state = _Random(preserve)
+
+    def run(again, args):
+        with state.again() if again else contextlib.nullcontext(), recompute if again else forward:
+            return function(*args, **kwargs)
+
+    early_stop = early_stop if _early_stop.value is None else _early_stop.value
+    with enable_grad():
+        frame = _Frame(run, args, early_stop, determinism_check == "default")
+    with saved_tensors_hooks(frame.pack, frame.unpack):
+        return run(False, args)
+
+
+# -- the functions ----------------------------------------------------------------------------------------------------
+
+def _explicit(use_reentrant, name, when):
+    if use_reentrant is None:
+        warnings.warn(f"torch.utils.{name}: the use_reentrant parameter should be passed explicitly. {when} "
+                      "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
+                      "use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+                      stacklevel=3)
+        return True
+    return use_reentrant
+
+
+def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
+               early_stop=True, **kwargs):
+    """`function(*args, **kwargs)`, with its intermediates computed again in the backward pass.
+
+    With `use_reentrant` the whole function is differentiated inside the backward pass (no keyword arguments, no higher
+    derivatives); without, its saved tensors are made again when the backward first needs one. `preserve_rng_state=False` lets the
+    second run draw other random numbers.
     """
-    if use_reentrant and kwargs:
+    use_reentrant = _explicit(use_reentrant, "checkpoint",
+                              "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception.")
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if not use_reentrant:
+        return _without_reentry(function, args, kwargs, preserve, context_fn, determinism_check, early_stop)
+    if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if use_reentrant and is_grad_enabled():
-        return _Checkpoint.apply(function, preserve_rng_state, *args)
-    return function(*args, **kwargs)
+    if context_fn is not noop_context_fn or debug:
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    return CheckpointFunction.apply(function, preserve, *args)
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
-    """A chain of functions, checkpointed in `segments` pieces."""
+    """A chain of functions, checkpointed in `segments` pieces, of which the last keeps its intermediates."""
+    use_reentrant = _explicit(use_reentrant, "checkpoint.checkpoint_sequential",
+                              "In version 2.9 we will raise an exception if use_reentrant is not passed.")
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     functions = list(functions.children() if hasattr(functions, "children") else functions)
-    size = len(functions) // segments
-    for start in [*range(0, size * (segments - 1), size), size * (segments - 1)]:
-        end = start + size if start < size * (segments - 1) else len(functions)
 
-        def run(x, piece=functions[start:end]):
-            for f in piece:
+    def piece(start, end):
+        def run(x):
+            for f in functions[start:end]:
                 x = f(x)
             return x
+        return run
 
-        input = checkpoint(run, input, use_reentrant=use_reentrant, **kwargs) if end < len(functions) else run(input)
-    return input
+    size = len(functions) // segments
+    last = 0
+    for start in range(0, size * (segments - 1), size):
+        last = start + size
+        input = checkpoint(piece(start, last), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return piece(last, len(functions))(input)
+
+
+# -- devices and selective checkpointing ------------------------------------------------------------------------------
+
+class DefaultDeviceType:
+    """The kind of device whose random numbers are kept when no input tells."""
+
+    _default_device_type = None
+
+    @staticmethod
+    def set_device_type(device="cuda"):
+        """Choose the kind."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type():
+        """The kind."""
+        from torchish import accelerator
+        found = accelerator.current_accelerator()
+        return DefaultDeviceType._default_device_type or (found.type if found is not None else "cpu")
+
+
+def get_device_states(*args):
+    """(devices, states) of the accelerators of the inputs: none, there is one stream of random numbers for all devices."""
+    return [], []
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Put back what get_device_states returned."""
+
+
+class CheckpointPolicy(enum.Enum):
+    """What selective checkpointing does with an operation's result."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy function is told."""
+
+    def __init__(self, *, is_recompute, op_output=None):
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+SAC_IGNORED_OPS = set()
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
+    """Not there: operations are not dispatched one by one."""
+    raise NotImplementedError("create_selective_checkpoint_contexts: checkpoint smaller functions, each by torch.utils.checkpoint.checkpoint")
+
+
+class GraphExecGroup:
+    """Not there: a second backward pass computes again."""
+
+    def __init__(self):
+        raise NotImplementedError("GraphExecGroup: give all losses to one torch.autograd.backward instead")

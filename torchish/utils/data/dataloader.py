@@ -2,12 +2,13 @@
 
 import itertools
 import math
-import warnings
 from typing import Generic, TypeVar
 
-import torchish as torch
 from torchish.utils.data._utils.collate import default_collate, default_convert
-from torchish.utils.data.dataset import IterableDataset, Subset, TensorDataset
+from torchish.utils.data._utils.iterators import MultiProcessIterator, SingleProcessIterator
+from torchish.utils.data._utils.starting import check_context, check_count, worker_context
+from torchish.utils.data._utils.worker import get_worker_info as get_worker_info
+from torchish.utils.data.dataset import IterableDataset
 from torchish.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 T_co = TypeVar("T_co", covariant=True)
@@ -25,16 +26,13 @@ class _InfiniteConstantSampler(Sampler):
         return itertools.repeat(None)
 
 
-def get_worker_info():
-    """None: there are no worker processes."""
-    return None
-
-
 class DataLoader(Generic[T_co]):
-    """Batches of a dataset's samples.
+    """Batches of a dataset's samples, made in this process or ahead of time in `num_workers` others.
 
-    `num_workers` is accepted, but all work is done in this process, in the same order as worker processes would deliver it;
-    `worker_init_fn` is not called. Shuffling draws the same random numbers as PyTorch, so one seed gives one order in both.
+    Workers are fresh processes (`forkserver`, or `spawn` where that is missing or asked for): JAX's threads do not survive a fork.
+    So the dataset, `collate_fn` and `worker_init_fn` must be such that they can be pickled, and a script must start its work
+    under `if __name__ == "__main__":`. Where that is not so, the loader warns and does the work in this process, in the same
+    order, without calling `worker_init_fn`. Shuffling draws the same random numbers as PyTorch, so one seed gives one order in both.
     """
 
     _ready = False
@@ -53,9 +51,7 @@ class DataLoader(Generic[T_co]):
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        if multiprocessing_context is not None and num_workers == 0:
-            raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-                             f"num_workers={num_workers}")
+        multiprocessing_context = check_context(multiprocessing_context, num_workers)
         stream = isinstance(dataset, IterableDataset)
         if stream:
             for name, given in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
@@ -80,6 +76,8 @@ class DataLoader(Generic[T_co]):
         self.timeout, self.worker_init_fn, self.multiprocessing_context = timeout, worker_init_fn, multiprocessing_context
         self.drop_last, self.generator, self.in_order = drop_last, generator, in_order
         self.persistent_workers = persistent_workers
+        self._iterator = None
+        check_count(num_workers)
         self._dataset_kind = _DatasetKind.Iterable if stream else _DatasetKind.Map
         self.collate_fn = collate_fn if collate_fn is not None else default_collate if self._auto_collation else default_convert
         self._IterableDataset_len_called = None
@@ -98,8 +96,21 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self):
         return self.batch_sampler if self._auto_collation else self.sampler
 
+    @property
+    def _is_stream(self):
+        return self._dataset_kind == _DatasetKind.Iterable
+
     def __iter__(self):
-        return _Iterator(self)
+        if self._iterator is not None:
+            self._iterator.reset(self)
+            return self._iterator
+        context = worker_context(self) if self.num_workers else None
+        if context is None:
+            return SingleProcessIterator(self)
+        iterator = MultiProcessIterator(self, context)
+        if self.persistent_workers:
+            self._iterator = iterator
+        return iterator
 
     def __len__(self):
         if self._dataset_kind == _DatasetKind.Map:
@@ -108,74 +119,3 @@ class DataLoader(Generic[T_co]):
         if self.batch_size is None:
             return n
         return n // self.batch_size if self.drop_last else math.ceil(n / self.batch_size)
-
-
-class _Iterator:
-    """One pass over a DataLoader."""
-
-    def __init__(self, loader):
-        self._loader = loader
-        self._indices = iter(loader._index_sampler)
-        # PyTorch draws the workers' seed here, with or without workers
-        self._base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
-        stream = loader._dataset_kind == _DatasetKind.Iterable
-        self._samples = iter(loader.dataset) if stream else None
-        self._ended = False
-        self._num_yielded = 0
-
-    def __iter__(self):
-        return self
-
-    def __len__(self):
-        return len(self._loader._index_sampler)
-
-    def __getstate__(self):
-        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
-
-    def __next__(self):
-        loader = self._loader
-        index = next(self._indices)
-        data = self._from_stream(index) if self._samples is not None else self._by_index(index)
-        self._num_yielded += 1
-        told = loader._IterableDataset_len_called
-        if self._samples is not None and told is not None and self._num_yielded > told:
-            warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {told}(when accessing len(dataloader)), "
-                          f"but {self._num_yielded} samples have been fetched. ", stacklevel=2)
-        return data
-
-    def _from_stream(self, index):
-        loader = self._loader
-        if self._ended:
-            raise StopIteration
-        if not loader._auto_collation:
-            return loader.collate_fn(next(self._samples))
-        batch = list(itertools.islice(self._samples, len(index)))
-        self._ended = len(batch) < len(index)
-        if not batch or (self._ended and loader.drop_last):
-            raise StopIteration
-        return loader.collate_fn(batch)
-
-    def _by_index(self, index):
-        loader = self._loader
-        if not loader._auto_collation:
-            return loader.collate_fn(loader.dataset[index])
-        if loader.collate_fn is default_collate:
-            rows = _gathered(loader.dataset, index)
-            if rows is not None:
-                return rows
-        if callable(getattr(loader.dataset, "__getitems__", None)):
-            return loader.collate_fn(loader.dataset.__getitems__(index))
-        return loader.collate_fn([loader.dataset[i] for i in index])
-
-
-def _gathered(dataset, indices):
-    """What default_collate makes of a TensorDataset's samples, by one indexing per tensor instead of one per sample."""
-    if type(dataset) is Subset:
-        return _gathered(dataset.dataset, [dataset.indices[i] for i in indices])
-    if type(dataset) is not TensorDataset or any(type(t) is not torch.Tensor or t.requires_grad for t in dataset.tensors):
-        return None
-    n = len(dataset)
-    if not indices or not all(type(i) is int and -n <= i < n for i in indices):
-        return None
-    at = torch.tensor(indices)
-    return [t[at] for t in dataset.tensors]

@@ -51,7 +51,7 @@ class RandomSampler(Sampler):
             generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_().item()))
         if self.replacement:
             for size in [32] * (wanted // 32) + [wanted % 32]:
-                yield from torch.randint(high=n, size=(size,), dtype=torch.int64, generator=generator).tolist()
+                yield from torch.randint(0, n, (size,), dtype=torch.int64, generator=generator).tolist()
         else:
             for _ in range(wanted // n):
                 yield from torch.randperm(n, generator=generator).tolist()
