@@ -44,6 +44,11 @@ def set_autocast_dtype(device_type, dtype):
     _FAST_DTYPES[device_type] = dtype
 
 
+def _check_kind(device_type):
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
 class autocast:
     """Context manager or decorator: matrix products, convolutions and recurrent layers take their operands in `dtype`.
 
@@ -51,8 +56,7 @@ class autocast:
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
-        if not isinstance(device_type, str):
-            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        _check_kind(device_type)
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device = device_type
@@ -88,11 +92,6 @@ class autocast:
             with self:
                 return func(*args, **kwargs)
         return within
-
-
-def _check_kind(device_type):
-    if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
 def _cast_tree(value, kind, dtype):

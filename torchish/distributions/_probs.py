@@ -43,3 +43,29 @@ class ProbsOrLogits:
         values = torch.arange(n, dtype=self._param.dtype, device=self._param.device)
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values
+
+
+class OfCategories:
+    """A distribution over what `self._categorical` draws, whose parameter it shows."""
+
+    @property
+    def probs(self):
+        """Probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self):
+        """Normalized log probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self):
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+    @property
+    def _param(self):
+        return self._categorical._param
+
+    def _new(self, *args, **kwargs):
+        return self._categorical._new(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 import torchish as torch
 from torchish.distributions import constraints
+from torchish.distributions._probs import OfCategories
 from torchish.distributions.binomial import Binomial
 from torchish.distributions.categorical import Categorical
 from torchish.distributions.distribution import Distribution, expand_parameters
@@ -10,7 +11,7 @@ from torchish.distributions.utils import broadcast_all
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategories, Distribution):
     """How often each category comes in `total_count` draws."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -29,28 +30,10 @@ class Multinomial(Distribution):
         new._binomial = self._binomial.expand(new._batch_shape + self._event_shape)
         return new
 
-    def _new(self, *args, **kwargs):
-        return self._categorical._new(*args, **kwargs)
-
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self):
         """Counts with the sum `total_count`."""
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self):
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self):
-        """Normalized log probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter."""
-        return self._categorical.param_shape
 
     @property
     def mean(self):

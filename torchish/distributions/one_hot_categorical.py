@@ -2,6 +2,7 @@
 
 import torchish as torch
 from torchish.distributions import constraints
+from torchish.distributions._probs import OfCategories
 from torchish.distributions.categorical import Categorical
 from torchish.distributions.distribution import Distribution, expand_parameters
 from torchish.nn.functional import one_hot
@@ -9,7 +10,7 @@ from torchish.nn.functional import one_hot
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(OfCategories, Distribution):
     """A one-hot vector with its one in a category's place."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -21,28 +22,6 @@ class OneHotCategorical(Distribution):
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._categorical = Categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
-
-    def _new(self, *args, **kwargs):
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def _param(self):
-        return self._categorical._param
-
-    @property
-    def probs(self):
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self):
-        """Normalized log probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter."""
-        return self._categorical.param_shape
 
     @property
     def mean(self):

@@ -2,6 +2,7 @@
 
 import torchish as torch
 from torchish.distributions import constraints
+from torchish.distributions._probs import OfCategories
 from torchish.distributions.categorical import Categorical
 from torchish.distributions.distribution import Distribution, expand_parameters
 from torchish.distributions.transformed_distribution import TransformedDistribution
@@ -11,7 +12,7 @@ from torchish.distributions.utils import broadcast_all, clamp_probs
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfCategories, Distribution):
     """The logarithms of RelaxedOneHotCategorical."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -24,24 +25,6 @@ class ExpRelaxedCategorical(Distribution):
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
-
-    def _new(self, *args, **kwargs):
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self):
-        """Normalized log probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self):
-        """Probabilities."""
-        return self._categorical.probs
 
     def rsample(self, sample_shape=torch.Size()):  # noqa: B008
         u = clamp_probs(torch.rand(self._extended_shape(sample_shape), dtype=self.logits.dtype, device=self.logits.device))
