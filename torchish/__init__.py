@@ -28,6 +28,10 @@ ops.aten = _ops.aten  # beside the table, which PyTorch has not
 from torchish import optim, utils
 from torchish import amp, backends, cuda, jit, sparse, storage, version
 from torchish.amp import GradScaler, autocast
+from torchish.amp.settings import TORCH as _AUTOCAST
+
+globals().update(_AUTOCAST)
+
 from torchish import accelerator, compiler, cpu, distributed, func, hub, multiprocessing, profiler, testing, types
 from torchish.func import vmap
 from torchish import distributions, masked, nested, signal

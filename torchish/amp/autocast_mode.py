@@ -1,47 +1,14 @@
 """autocast: matrix products in half precision, what needs the range in single precision."""
 
 import functools
-import threading
 import warnings
 
-from torchish.amp.casts import Layer, cast
-from torchish.autograd.modes import state
+from torchish.amp.casts import cast
+from torchish.amp.settings import get_autocast_dtype, is_autocast_available, is_autocast_enabled, settings
 from torchish.ops import dtypes
 from torchish.tensor import Tensor, devices
 
-_AVAILABLE = ("cpu", "cuda", "xpu", "hpu", "mtia", "maia", "xla", "mps", "ipu")
-_FAST_DTYPES = {"cpu": dtypes.bfloat16}  # what set_autocast_dtype changes; other devices: float16
 _CPU_DTYPES = (dtypes.bfloat16, dtypes.float16)
-
-
-def is_autocast_available(device_type):
-    """Whether PyTorch knows autocast on this kind of device."""
-    return devices.device(device_type).type in _AVAILABLE
-
-
-class _Active(threading.local):
-    """The fast dtypes of the kinds of device for which autocast is on."""
-
-    def __init__(self):
-        self.dtypes = {}
-
-
-_active = _Active()
-
-
-def is_autocast_enabled(device_type="cuda"):
-    """Whether autocast is on for this kind of device."""
-    return device_type in _active.dtypes
-
-
-def get_autocast_dtype(device_type):
-    """The dtype that autocast takes on this kind of device."""
-    return _active.dtypes.get(device_type) or _FAST_DTYPES.get(device_type, dtypes.float16)
-
-
-def set_autocast_dtype(device_type, dtype):
-    """The dtype that autocast takes where none is given."""
-    _FAST_DTYPES[device_type] = dtype
 
 
 def _check_kind(device_type):
@@ -61,7 +28,7 @@ class autocast:
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._cache_enabled = True if cache_enabled is None else cache_enabled
+        self._cache_enabled = settings.cache if cache_enabled is None else cache_enabled
         if enabled and device_type == "cpu" and self.fast_dtype not in _CPU_DTYPES:
             warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only supports "
                           f"dtypes of {', '.join(map(str, _CPU_DTYPES))} currently.", stacklevel=2)
@@ -73,17 +40,19 @@ class autocast:
         self._before = []
 
     def __enter__(self):
-        before = state.dual
-        self._before.append((before, _active.dtypes))
-        others = {kind: dtype for kind, dtype in _active.dtypes.items() if kind != self.device}
-        # a layer of the same kind is replaced; forward mode, or another kind's layer, stays below this one
-        outer = before.outer if isinstance(before, Layer) and before.kind == self.device else before
-        state.dual = Layer(self.device, self.fast_dtype, outer) if self._enabled else outer
-        _active.dtypes = {**others, self.device: self.fast_dtype} if self._enabled else others
+        self._before.append((settings.on, settings.fast, settings.cache))
+        others = settings.on - {self.device}
+        settings.on = others | {self.device} if self._enabled else others
+        settings.fast = {**settings.fast, self.device: self.fast_dtype}
+        settings.cache = self._cache_enabled
+        settings.nesting += 1
+        settings.act()
         return self
 
     def __exit__(self, *exc):
-        state.dual, _active.dtypes = self._before.pop()
+        settings.on, settings.fast, settings.cache = self._before.pop()
+        settings.nesting -= 1
+        settings.act()
         return False
 
     def __call__(self, func):
@@ -115,12 +84,9 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
     def forward(*args, **kwargs):
         ctx, dtype, on = args[0], get_autocast_dtype(device_type), is_autocast_enabled(device_type)
         ctx._dtype, ctx._fwd_used_autocast = dtype, on and cast_inputs is None
-        if not on:
+        if not on or cast_inputs is None:
             return fwd(*args, **kwargs)
-        # a Function's forward runs below all layers
-        with autocast(device_type, dtype, enabled=cast_inputs is None):
-            if cast_inputs is None:
-                return fwd(*args, **kwargs)
+        with autocast(device_type, enabled=False):
             return fwd(*_cast_tree(args, device_type, cast_inputs), **_cast_tree(kwargs, device_type, cast_inputs))
 
     return forward

@@ -11,6 +11,7 @@ from torchish._C import _LinAlgError as LinAlgError
 from torchish.api import bind, viewing
 from torchish.api.bind import named, operand, put_out
 from torchish.autograd.dispatch import apply
+from torchish.autograd.modes import in_float32
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 
@@ -96,6 +97,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     return _result("linalg_solve_ex", "result info", (x, info), out)
 
 
+@in_float32
 def solve(A, B, *, left=True, out=None):
     """X of AX = B, or of XA = B."""
     _tensors("linalg_solve", A=A, B=B)
@@ -177,6 +179,7 @@ def lu_factor(A, *, pivot=True, out=None):
     return _result("linalg_lu_factor", "LU pivots", (lu, pivots), out)
 
 
+@in_float32
 def lu(A, pivot=True, get_infos=False, out=None):
     """The compact LU factorisation; torch.linalg.lu_factor is its successor."""
     _tensors("lu", A=A)
@@ -245,6 +248,7 @@ def ldl_factor(A, *, hermitian=False, out=None):
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
+@in_float32
 def lstsq(input, b, rcond=None, *, driver=None, out=None):
     """Least squares: the solution, residuals, rank and singular values that PyTorch gives with each driver."""
     _tensors("linalg_lstsq", input=input, b=b)

@@ -4,6 +4,7 @@ from torchish.api import bind, linalg
 from torchish.api.overloads import matmul
 from torchish.api.random import randn
 from torchish.autograd.dispatch import apply
+from torchish.autograd.modes import in_float32
 from torchish.ops import TABLE
 
 
@@ -74,6 +75,7 @@ def qr(input, some=True, *, out=None):
     return linalg._result("qr", "Q R", apply(TABLE["linalg_qr"], (input,), ("reduced" if some else "complete",)), out)
 
 
+@in_float32
 def pinverse(input, rcond=1e-15):
     """The pseudo-inverse; torch.linalg.pinv is its successor."""
     return bind.linalg["pinv"](input, rtol=rcond)

@@ -200,7 +200,7 @@ def _suffixes(t):
         suffixes = [f"grad_fn=<{node.name()}>"]
     else:
         suffixes = ["requires_grad=True"] if t.requires_grad else []
-    tangent = None if state.dual is None else state.dual.tangent(t)
+    tangent = None if state.level is None else state.level.tangent(t)
     return suffixes if tangent is None else [*suffixes, f"tangent={tangent!r}"]
 
 

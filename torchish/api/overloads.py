@@ -103,7 +103,7 @@ def where(condition, input=None, other=None, *, out=None):
 
 
 # PyTorch computes a product of each pair of ranks with another routine
-PRODUCTS = {(1, 1): ROWS["dot"], (2, 1): ROWS["mv"], (2, 2): ROWS["mm"], (1, 2): ROWS["vecmat"]}
+PRODUCTS = {(1, 1): ROWS["matmul_dot"], (2, 1): ROWS["matmul_mv"], (2, 2): ROWS["mm"], (1, 2): ROWS["vecmat"]}
 PRODUCT = ROWS["matmul"]
 
 

@@ -180,7 +180,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 
 def _fill(self, array):
     check_inplace(self, self.requires_grad)
-    if self.requires_grad and state.grad or state.dual is not None:
+    if self.requires_grad and state.grad or state.level is not None:
         from torchish.api.overloads import copy_
         return copy_(self, from_array(np.asarray(array).astype(self.dtype.np).reshape(self._aval.shape)))
     self._write(from_numpy(np.asarray(array).astype(self.dtype.np, copy=False).reshape(self._aval.shape)))

@@ -6,7 +6,6 @@ import threading
 import warnings
 
 from torchish.autograd.modes import state
-from torchish.ops import dtypes
 from torchish.tensor import Tensor, devices
 
 _settings = {"deterministic": 0, "matmul": "highest"}
@@ -93,7 +92,7 @@ def thread_safe_generator():
     return None
 
 
-# --- devices, autocast -----------------------------------------------------------------------------------------------
+# --- devices ---------------------------------------------------------------------------------------------------------
 
 def set_default_device(device):
     """The device of factories that are given none."""
@@ -111,20 +110,6 @@ def get_device_module(device=None):
         return importlib.import_module(f"torchish.{kind}")
     except ImportError:
         raise RuntimeError(f"Invalid device module '{kind}': torchish has no module torch.{kind}") from None
-
-
-def is_autocast_enabled(device_type=None):
-    """Never: torchish has no autocast."""
-    return False
-
-
-def is_autocast_cache_enabled():
-    return True
-
-
-def get_autocast_dtype(device_type):
-    """The dtype that PyTorch's autocast takes on a device."""
-    return dtypes.bfloat16 if devices.device(device_type).type == "cpu" else dtypes.float16
 
 
 # --- control flow ----------------------------------------------------------------------------------------------------
@@ -148,7 +133,6 @@ TORCH = {f.__name__: f for f in (
     use_deterministic_algorithms, are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled,
     set_deterministic_debug_mode, get_deterministic_debug_mode, set_float32_matmul_precision, get_float32_matmul_precision,
     set_flush_denormal, set_anomaly_enabled, get_num_threads, set_num_threads, get_num_interop_threads, set_num_interop_threads,
-    init_num_threads, thread_safe_generator, set_default_device, get_default_device, get_device_module, is_autocast_enabled,
-    is_autocast_cache_enabled, get_autocast_dtype, cond, AggregationType)}
+    init_num_threads, thread_safe_generator, set_default_device, get_default_device, get_device_module, cond, AggregationType)}
 TORCH |= {"SUM": AggregationType.SUM, "AVG": AggregationType.AVG, "PRIVATE_OPS": ("unique_dim",), "TYPE_CHECKING": False,
           "USE_GLOBAL_DEPS": True, "USE_RTLD_GLOBAL_WITH_LIBTORCH": False, "has_lapack": True, "has_openmp": True, "has_spectral": True}

@@ -3,7 +3,7 @@
 import math
 
 from torchish.autograd.dispatch import apply, view
-from torchish.autograd.modes import state
+from torchish.autograd.modes import in_float32, state
 from torchish.ops import TABLE, dtypes
 from torchish.ops.promote import wrap_dim
 from torchish.ops.views import view_strides
@@ -318,8 +318,8 @@ def as_strided(input, size, stride, storage_offset=None):
     if input._view is not None:
         root = input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval)
     out = view(ROW["as_strided"], root, (), (tuple(size), tuple(stride), start))
-    if state.dual is not None and root is not input:
-        state.dual.share(out, input, lambda along: as_strided(along, size, stride, start))
+    if state.level is not None and root is not input:
+        state.level.share(out, input, lambda along: as_strided(along, size, stride, start))
     return out
 
 
@@ -344,6 +344,7 @@ def view_as_real(input):
     return view(ROW["view_as_real"], input)
 
 
+@in_float32
 def view_as_complex(input):
     if input.ndim == 0 or input._aval.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")

@@ -31,8 +31,8 @@ new = object.__new__
 
 def apply(op, args, attrs=()):
     """Run `op` on tensors and numbers (None = absent); returns a Tensor or a tuple of Tensors."""
-    if state.dual is not None:
-        return state.dual.apply(op, args, attrs)
+    if state.door is not None:
+        return state.door.apply(op, args, attrs)
     values, wrt, i = [], None, 0
     grad = state.grad and op.differentiable
     for a in args:
@@ -165,8 +165,8 @@ def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
         sig = signature(row, (v, *numbers), attrs)
         if sig.outs[0].dtype.kind in "fcV":
             out._fn = node_of(row, sig, (0,), (t, *numbers), (out,))
-    if state.dual is not None:
-        state.dual.share(out, t, lambda along: view(row, along, numbers, attrs))
+    if state.level is not None:
+        state.level.share(out, t, lambda along: view(row, along, numbers, attrs))
     return out
 
 
@@ -206,8 +206,8 @@ def check_inplace(t, requires):
 
 def inplace(row, t, args, attrs=(), overlap_ok=False):
     """`t` becomes `row(t, *args)` cast to its dtype, written through its view, with the graph rebased."""
-    if state.dual is not None:
-        return state.dual.inplace(row, t, args, attrs, overlap_ok)
+    if state.door is not None:
+        return state.door.inplace(row, t, args, attrs, overlap_ok)
     requires = t.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in args)
     check_inplace(t, requires)
     if t._view is not None and not overlap_ok and row.name not in FILLS and _overlaps(t):
@@ -338,7 +338,7 @@ def write_out(name, result, out):
     if state.grad and (out.requires_grad or result.requires_grad):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                            "the arguments requires grad.")
-    if state.dual is not None and any(state.dual.tangent(t) is not None for t in (result, out)):
+    if state.level is not None and any(state.level.tangent(t) is not None for t in (result, out)):
         raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function")
     _check_cast(result._aval, out)
     value = result._value

@@ -16,7 +16,7 @@ FULL = TABLE["full"]
 
 
 class Level:
-    """The dual level of a thread, in `state.dual`; operations come here while it is open."""
+    """The dual level of a thread, in `state.level`; operations come here while it is open."""
 
     def tangent(self, t):
         """The tangent of a tensor at this level, or None."""

@@ -11,19 +11,23 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 def enter_dual_level():
     """Open the one level of forward mode; returns its number."""
-    if state.dual is not None:
+    if state.level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    state.dual = dual.Level()
+    state.level = dual.Level()
+    if state.door is None:
+        state.door = state.level
     return 0
 
 
 def exit_dual_level(*, level=None):
     """Close the level: tangents made in it are gone."""
-    if state.dual is None:
+    if state.level is None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
-    state.dual = None
+    if state.door is state.level:
+        state.door = None
+    state.level = None
 
 
 class dual_level(_Mode):
@@ -42,7 +46,7 @@ def make_dual(tensor, tangent, *, level=None):
     RuntimeError outside a level, for another size, or when `tensor` has a tangent already; ValueError for a dtype that is not
     floating point or complex.
     """
-    now = state.dual
+    now = state.level
     if now is None or (level is not None and level < 0):
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for name, t in ("primal", tensor), ("tangent", tangent):
@@ -68,7 +72,7 @@ class UnpackedDualTensor(NamedTuple):
 
 def unpack_dual(tensor, *, level=None):
     """(the tensor without its tangent, its tangent or None)."""
-    now = state.dual
+    now = state.level
     if now is None or (level is not None and level < 0):
         return UnpackedDualTensor(tensor, None)
     tangent = now.tangent(tensor)

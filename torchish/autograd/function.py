@@ -211,8 +211,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             else:
                 outputs = cls.forward(ctx, *args, **kwargs)
         out = _finish(node, args, outputs, state.grad and any(needs))
-        if state.dual is not None:
-            state.dual.function(cls, ctx, args, out)
+        if state.level is not None:
+            state.level.function(cls, ctx, args, out)
         ctx.saved_for_forward = None
         return out
 

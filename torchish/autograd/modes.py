@@ -11,7 +11,8 @@ class _State(threading.local):
     anomaly = False
     check_nan = True
     saved_hooks = ()
-    dual = None             # the open level of forward mode
+    level = None            # the open level of forward mode
+    door = None             # what operations go through instead of the usual way: autocast, else the level
     task = None             # the live backward pass that runs in this thread
 
 
@@ -108,10 +109,23 @@ class suspended:
     """What runs inside pushes no tangents."""
 
     def __enter__(self):
-        self.level, state.dual = state.dual, None
+        self.previous = state.level, state.door
+        if state.door is state.level:
+            state.door = None
+        state.level = None
 
     def __exit__(self, *exc):
-        state.dual = self.level
+        state.level, state.door = self.previous
+
+
+def in_float32(fn):
+    """A function of several operations whose operands autocast casts to float32, as if it were one operation of its list."""
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        if state.door is state.level:
+            return fn(*args, **kwargs)
+        return state.door.in_float32(fn, args, kwargs)
+    return call
 
 
 class inference_mode(_Mode):

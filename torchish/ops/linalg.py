@@ -81,6 +81,11 @@ def dot(input, tensor, /):
     return _product(input, tensor)
 
 
+# as `matmul` of vectors, which autocast treats as a product of matrices
+op(name="matmul_dot", names="", node="DotBackward0")(dot)
+op(name="matmul_mv", names="", node="MvBackward0")(mv)
+
+
 @op()
 def vdot(input, other, /):
     _vectors(input, other)

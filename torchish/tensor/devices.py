@@ -4,7 +4,9 @@ import re
 
 import jax
 
-_TYPES = ("cpu", "cuda", "tpu", "mps", "xpu", "meta", "xla")
+_PYTORCHS = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan",
+             "mps", "meta", "hpu", "mtia", "privateuseone")
+_TYPES = (*_PYTORCHS, "tpu")
 
 
 class device:
@@ -24,9 +26,7 @@ class device:
         if not m:
             raise RuntimeError(f"Invalid device string: '{type}'")
         if m.group(1) not in _TYPES:
-            raise RuntimeError(f"Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, "
-                               f"lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device string: "
-                               f"{m.group(1)}")
+            raise RuntimeError(f"Expected one of {', '.join(_PYTORCHS)} device type at start of device string: {m.group(1)}")
         self.type = m.group(1)
         self.index = int(m.group(2)) if m.group(2) else index
         return self

@@ -5,6 +5,7 @@ import warnings
 
 import torchish as torch
 from torchish.api.bind import functional as _rows
+from torchish.autograd.modes import in_float32
 
 
 def legacy_reduction(size_average, reduce, reduction):
@@ -96,6 +97,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
                              reduction=legacy_reduction(size_average, reduce, reduction))
 
 
+@in_float32
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
     """nll_loss of log_softmax; the target holds classes, or probabilities in the shape of input."""
@@ -200,6 +202,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return _rows["soft_margin_loss"](input, target, reduction=legacy_reduction(size_average, reduce, reduction))
 
 
+@in_float32
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -209,6 +212,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return _reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@in_float32
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -233,6 +237,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return torch.norm(x1 - x2 + eps, p, -1, keepdim)
 
 
+@in_float32
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
                         reduction="mean"):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
@@ -299,6 +304,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return _reduced(loss.sum(-1) / input.size(-1), reduction)
 
 
+@in_float32
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The hinge of every class outside the target list (ended by -1) against every class in it."""
     reduction = _valid(legacy_reduction(size_average, reduce, reduction))
@@ -315,6 +321,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return _reduced(loss if input.dim() == 2 else loss[0], reduction)
 
 
+@in_float32
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """The connectionist temporal classification loss, by the forward recursion in log space."""
     single = log_probs.dim() == 2

@@ -6,6 +6,7 @@ import warnings
 import torchish as torch
 from torchish.api import bounds
 from torchish.api.bind import functional as _rows
+from torchish.autograd.modes import in_float32
 
 
 def _tuple(x, n):
@@ -90,6 +91,7 @@ for _n in (1, 2, 3):
     globals().update(_pools(_n))
 
 
+@in_float32
 def _fractional(n, input, kernel_size, output_size, output_ratio, return_indices, samples):
     """Max pooling over windows whose starts are spread by a random offset per sample and channel."""
     if output_size is None and output_ratio is None:

@@ -1,5 +1,7 @@
 """torch.cpu: the one device that is always there."""
 
+from torchish.cpu import amp as amp
+
 
 def is_available():
     return True
