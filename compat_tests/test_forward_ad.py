@@ -139,3 +139,41 @@ def test_custom_functions(torch, fw, x, v):
         agree(fw.unpack_dual(Square.apply(d, 5)).tangent, 10 * x * v)
         with pytest.raises(NotImplementedError, match="You must implement the jvp function for custom autograd.Function"):
             Without.apply(d)
+
+
+def test_func_jvp_nests_with_every_transform(torch, x, v):
+    func = torch.func
+
+    def f(a):
+        return (a.sin() * a).sum()
+
+    second = -x.sin() * x + 2 * x.cos()
+    third = -x.cos() * x - 3 * x.sin()
+    agree(func.jvp(f, (x,), (v,)), (f(x), ((x.cos() * x + x.sin()) * v).sum()))
+    agree(func.jvp(lambda a: func.jvp(f, (a,), (v,))[1], (x,), (v,))[1], (second * v * v).sum())
+    agree(func.jvp(func.grad(f), (x,), (v,))[1], second * v)
+    agree(func.grad(lambda a: func.jvp(f, (a,), (v,))[1])(x), second * v)
+    agree(func.jacfwd(func.jacfwd(func.jacfwd(f)))(x).sum((0, 1)), third)
+    agree(func.vmap(lambda a: func.jvp(torch.sin, (a,), (a,))[1])(x), x.cos() * x)
+    agree(func.jvp(func.vmap(torch.sin), (x,), (v,))[1], x.cos() * v)
+    nested = func.jvp(lambda a: func.jvp(lambda b: a * b * b, (a,), (v,))[1], (x,), (v,))      # no confusion of perturbations
+    agree(nested, (2 * x * x * v, 4 * x * v * v))
+    _, pull = func.vjp(torch.sin, x)
+    agree(func.jvp(lambda c: pull(c)[0], (v,), (x,))[1], x.cos() * x)
+    assert not func.hessian(f)(x).requires_grad and not func.jvp(func.grad(f), (x,), (v,))[1].requires_grad
+
+
+def test_linearize_does_not_run_its_function_again(torch, x, v):
+    runs = []
+
+    def f(a):
+        runs.append(1)
+        return {"y": a.sin(), "z": torch.ones(2)}
+
+    value, push = torch.func.linearize(f, x)
+    n = len(runs)
+    for _ in range(2):
+        agree(push(v)["y"], x.cos() * v)
+    agree((value["y"], push(v)["z"], len(runs)), (x.sin(), torch.zeros(2), n))
+    with pytest.raises(RuntimeError, match=r"tangent:0 with shape torch.Size\(\[2\]\) in flattened pytree doesn't match the shape "):
+        push(v[:2])

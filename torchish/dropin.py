@@ -26,11 +26,15 @@ class _Distribution(importlib.metadata.Distribution):
         raise FileNotFoundError(f"{path}: torch is torchish here, and has no files of its own")
 
 
+# PyTorch's top-level packages, and what stands for them.
+_ROOTS = {"torch": "torchish", "functorch": "torchish.functorch"}
+
+
 class _TorchFinder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
-    """Answer for `torch` and everything under it with torchish's own module objects."""
+    """Answer for `torch`, `functorch` and everything under them with torchish's own module objects."""
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname != "torch" and not fullname.startswith("torch."):
+        if fullname.partition(".")[0] not in _ROOTS:
             return None
         module = _counterpart(fullname)
         if module is None:
@@ -52,7 +56,8 @@ class _TorchFinder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
 
 def _counterpart(fullname):
     """The torchish module that stands for `fullname`, by import or as its parent's attribute; None if there is none."""
-    name = "torchish" + fullname.removeprefix("torch")
+    root, dot, rest = fullname.partition(".")
+    name = _ROOTS[root] + dot + rest
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -60,11 +60,14 @@ class SumBatchBackward(LevelNode):
     pass
 
 
-def _made(t, value, node, transposed, *args):
+def _made(t, value, change, node, transposed, *args):
+    """The tensor of a `change` of levels, with its node and its tangents."""
     out = Tensor._of(value)
     out._device = t._device
     if state.grad and t.requires_grad:
         out._fn = node(t, out, transposed, *args)
+    if state.level is not None:
+        state.level.share(out, t, change)
     return out
 
 
@@ -81,7 +84,7 @@ def enter(t, level, dim):
     outer = levels_of(t._value)
     levels = tuple(sorted((*outer, level), key=by_index))
     value = _moved(physical(t._value), len(outer) + dim, levels.index(level))
-    return _made(t, batched(value, levels), EnterBatchBackward, leave, level, dim)
+    return _made(t, batched(value, levels), lambda along: enter(along, level, dim), EnterBatchBackward, leave, level, dim)
 
 
 def leave(t, level, dim):
@@ -92,7 +95,7 @@ def leave(t, level, dim):
         levels = levels_of(t._value)
     rest = tuple(other for other in levels if other is not level)
     value = _moved(physical(t._value), levels.index(level), len(rest) + dim)
-    return _made(t, batched(value, rest), LeaveBatchBackward, enter, level, dim)
+    return _made(t, batched(value, rest), lambda along: leave(along, level, dim), LeaveBatchBackward, enter, level, dim)
 
 
 def spread(t, level):
@@ -104,7 +107,7 @@ def spread(t, level):
     shape = value.aval.shape
     value = record(TABLE["view"], (value,), (shape[:k] + (1,) + shape[k:],))
     value = record(TABLE["expand"], (value,), (shape[:k] + (level.size,) + shape[k:],))
-    return _made(t, batched(value, levels), EnterBatchBackward, summed, (level,))
+    return _made(t, batched(value, levels), lambda along: spread(along, level), EnterBatchBackward, summed, (level,))
 
 
 def summed(t, levels):
@@ -114,7 +117,8 @@ def summed(t, levels):
     if not gone:
         return t
     value = record(TABLE["sum"], (physical(t._value),), (gone, False, None))
-    return _made(t, batched(value, tuple(level for level in mine if level not in levels)), SumBatchBackward, _same)
+    left = tuple(level for level in mine if level not in levels)
+    return _made(t, batched(value, left), lambda along: summed(like(along, t), levels), SumBatchBackward, _same)
 
 
 def _same(t):
@@ -131,11 +135,19 @@ def gradient_for(g, aval):
 
 
 def like(t, source):
-    """A new tensor mapped as `source` is, so that mapped values can be written into it."""
+    """A tensor mapped over the levels of `source` too, so that mapped values can be written into it."""
     if source._aval.traced.__class__ is tuple:
+        mine = levels_of(t._value)
         for level in levels_of(source._value):
-            t = spread(t, level)
+            if level not in mine:
+                t = spread(t, level)
     return t
+
+
+def whole(t, recurse=True):
+    """All entries of a mapped tensor, along leading dimensions (of the innermost level alone without `recurse`)."""
+    levels = levels_of(t._value)
+    return Tensor._of(batched(physical(t._value), () if recurse else levels[:-1])) if levels else t
 
 
 def shown(t):

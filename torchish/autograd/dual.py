@@ -1,8 +1,11 @@
 """Forward mode: inside a level, tensors carry tangents, and every operation pushes them on as operations of their own.
 
-A tangent hangs on its tensor (`Tensor._dual`), together with the level it belongs to, so what an ended level leaves behind is
-never seen again. The tangent of a view is that view of the base's tangent: a write through either reaches both.
+A tangent hangs on its tensor, together with the level it belongs to: `Tensor._dual` is (level, tangent, the same of other
+levels or None), so what an ended level leaves behind is never seen again. What a level does runs at the next outer one, and so
+levels nest. The tangent of a view is that view of the base's tangent: a write through either reaches both.
 """
+
+import contextlib
 
 from torchish.autograd import dispatch
 from torchish.autograd.graph import OpNode, SavedResult, edge_of, plain_copy
@@ -16,15 +19,28 @@ FULL = TABLE["full"]
 
 
 class Level:
-    """The dual level of a thread, in `state.level`; operations come here while it is open."""
+    """A dual level of a thread. The innermost open one is `state.level`; operations come there."""
+
+    def __init__(self):
+        self.outer, self.open = state.level, True
+
+    def outward(self):
+        """What runs inside belongs to the outer levels."""
+        return suspended(self.outer)
+
+    def put(self, t, tangent):
+        """Give a tensor its tangent at this level; None is none."""
+        t._dual = self, tangent, _others(self, t._dual)
 
     def tangent(self, t):
         """The tangent of a tensor at this level, or None."""
         if not isinstance(t, Tensor):
             return None
         d = t._dual
-        if d is not None and d[0] is self:
-            return d[1]
+        while d is not None:
+            if d[0] is self:
+                return d[1]
+            d = d[2]
         base = t._meta.base if t._meta is not None else None
         if base is None or base is t:
             return None
@@ -32,23 +48,23 @@ class Level:
         if along is None:
             return None
         known = len(base._view.chain) if base._view is not None else 0
-        with suspended():
+        with self.outward():
             for row, numbers, attrs in t._view.chain[known:]:
                 along = dispatch.view(row, along, numbers, attrs)
-        t._dual = self, along
+        self.put(t, along)
         return along
 
     def apply(self, op, args, attrs):
         """`dispatch.apply`, and the tangents of what it gives."""
         along = [self.tangent(a) for a in args] if op.differentiable and not state.inference else ()
-        with suspended():
+        with self.outward():
             out = dispatch.apply(op, args, attrs)
             if not any(a is not None for a in along):
                 return out
             sig, pushed = self.pushed(op, args, attrs, along)
         outs = (out,) if isinstance(out, Tensor) else out
         for k, tangent in zip(sig.floats, pushed):
-            outs[k]._dual = self, tangent
+            self.put(outs[k], tangent)
         self.mark(outs)
         return out
 
@@ -65,7 +81,7 @@ class Level:
     def primal(self, t):
         """The tensor without its tangent, in the same place of the graph."""
         out = plain_copy(t)
-        out._dual = self, None
+        self.put(out, None)
         edge = edge_of(t)
         if edge is not None:
             out._fn, out._nr = edge
@@ -80,19 +96,21 @@ class Level:
                     if s.__class__ is SavedResult:
                         s.tensor._dual = outs[s.nr]._dual
 
-    def share(self, out, t, view):
-        """`out` is a view of `t`: its tangent is that view of the tangent."""
-        along = self.tangent(t)
-        if along is not None:
-            with suspended():
-                out._dual = self, view(along)
-            self.mark((out,))
+    def share(self, out, t, change):
+        """`out` is `change` of `t`, a view or another linear change of what is seen: its tangent is `change` of the tangent."""
+        with self.outward():
+            if self.outer is not None:
+                self.outer.share(out, t, change)
+            along = self.tangent(t)
+            if along is not None:
+                self.put(out, change(along))
+                self.mark((out,))
 
     def inplace(self, row, t, args, attrs, overlap_ok):
         """An in-place write: the tangent changes in place as well, or begins."""
         operands = (t, *args)
         along = [self.tangent(a) for a in operands] if row.differentiable else [None]
-        with suspended():
+        with self.outward():
             pushed = ()
             if any(a is not None for a in along):
                 pushed = self.pushed(inplace_op(row), operands, attrs, along)[1]
@@ -104,10 +122,12 @@ class Level:
 
     def function(self, cls, ctx, args, out):
         """The tangents of a custom Function's results, from its `jvp`."""
-        along = [self.tangent(a) for a in args]
-        if not any(a is not None for a in along):
-            return
-        with suspended():
+        with self.outward():
+            if self.outer is not None:
+                self.outer.function(cls, ctx, args, out)
+            along = [self.tangent(a) for a in args]
+            if not any(a is not None for a in along):
+                return
             pushed = cls.jvp(ctx, *along)
         pushed = pushed if isinstance(pushed, tuple) else (pushed,)
         outs = out if isinstance(out, tuple) else (out,)
@@ -115,19 +135,71 @@ class Level:
             raise RuntimeError(f"{cls.__name__}.jvp: expected {len(outs)} tangents, one an output, but got {len(pushed)}")
         for y, tangent in zip(outs, pushed):
             if tangent is not None:
-                y._dual = self, tangent
+                self.put(y, tangent)
 
     def rewrite(self, t, new):
         old = self.tangent(t)
         if old is None and t._meta is not None:
             base = t._meta.base
-            base._dual = self, Tensor._of(record(FULL, (0,), (base._aval.shape, base.dtype)))
+            self.put(base, Tensor._of(record(FULL, (0,), (base._aval.shape, base.dtype))))
             old = self.tangent(t)
         if old is None:
-            t._dual = self, new
+            self.put(t, new)
         else:
             old.copy_(new)
-            t._dual = self, old
+            self.put(t, old)
+
+
+def _others(level, d):
+    """The tangents of other levels that are still open."""
+    if d is None:
+        return None
+    rest = _others(level, d[2])
+    return (d[0], d[1], rest) if d[0] is not level and d[0].open else rest
+
+
+@contextlib.contextmanager
+def opened():
+    """A new innermost level, as long as the block runs."""
+    level = Level()
+    try:
+        with suspended(level):
+            yield level
+    finally:
+        level.open = False
+
+
+def begin(level, tensor, tangent):
+    """A view of `tensor` that carries `tangent` at the level."""
+    for name, t in ("primal", tensor), ("tangent", tangent):
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    if level.tangent(tensor) is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+                           "supported.")
+    check_size(tensor, tangent)
+    with level.outward():
+        out = tensor.view_as(tensor)
+    level.put(out, tangent)
+    level.mark((out,))
+    return out
+
+
+def end(level, tensor):
+    """(a view of the tensor without its tangent at the level, the tangent or None)."""
+    along = level.tangent(tensor)
+    with level.outward():
+        primal = tensor.view_as(tensor)
+    level.put(primal, None)
+    return primal, along
+
+
+def detached(t):
+    """`t.detach()` with the tangents of every level: the reverse pass that ends here is none of theirs."""
+    out = t.detach()
+    if state.level is not None:
+        state.level.share(out, t, lambda along: along)
+    return out
 
 
 def check_size(t, tangent):
@@ -140,4 +212,3 @@ def check_size(t, tangent):
 
 def _cast(t, dtype):
     return t if t.dtype is dtype else dispatch.apply(dispatch.CAST, (t,), (dtype,))
-

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from torchish.autograd import dual
-from torchish.autograd.modes import _Mode, state, suspended
+from torchish.autograd.modes import _Mode, state
 from torchish.tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -27,7 +27,7 @@ def exit_dual_level(*, level=None):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     if state.door is state.level:
         state.door = None
-    state.level = None
+    state.level.open, state.level = False, None
 
 
 class dual_level(_Mode):
@@ -49,18 +49,7 @@ def make_dual(tensor, tangent, *, level=None):
     now = state.level
     if now is None or (level is not None and level < 0):
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
-    for name, t in ("primal", tensor), ("tangent", tangent):
-        if not (t.is_floating_point() or t.is_complex()):
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
-    if now.tangent(tensor) is not None:
-        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
-                           "supported.")
-    dual.check_size(tensor, tangent)
-    with suspended():
-        out = tensor.view_as(tensor)
-    out._dual = now, tangent
-    now.mark((out,))
-    return out
+    return dual.begin(now, tensor, tangent)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -75,8 +64,4 @@ def unpack_dual(tensor, *, level=None):
     now = state.level
     if now is None or (level is not None and level < 0):
         return UnpackedDualTensor(tensor, None)
-    tangent = now.tangent(tensor)
-    with suspended():
-        primal = tensor.view_as(tensor)
-    primal._dual = now, None
-    return UnpackedDualTensor(primal, tangent)
+    return UnpackedDualTensor(*dual.end(now, tensor))

@@ -11,7 +11,7 @@ class _State(threading.local):
     anomaly = False
     check_nan = True
     saved_hooks = ()
-    level = None            # the open level of forward mode
+    level = None            # the innermost open level of forward mode
     door = None             # what operations go through instead of the usual way: autocast, else the level
     task = None             # the live backward pass that runs in this thread
 
@@ -106,13 +106,16 @@ class set_grad_enabled(_Mode):
 
 
 class suspended:
-    """What runs inside pushes no tangents."""
+    """What runs inside pushes tangents of the level `outer` at most: by default none."""
+
+    def __init__(self, outer=None):
+        self.outer = outer
 
     def __enter__(self):
         self.previous = state.level, state.door
         if state.door is state.level:
-            state.door = None
-        state.level = None
+            state.door = self.outer
+        state.level = self.outer
 
     def __exit__(self, *exc):
         state.level, state.door = self.previous

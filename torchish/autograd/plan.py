@@ -2,7 +2,7 @@
 
 The structure of the graph (which VJPs, how connected, what is asked for) is looked up; at first sight the pass is planned on
 avals, in the engine's order, as a composite of VJP rows. Whoever looks in from outside (hooks, custom Functions, writes through
-views, anomaly mode, tracers) is served by the engine's live pass instead, node by node.
+views, forward mode, anomaly mode, tracers) is served by the engine's live pass instead, node by node.
 """
 
 from operator import attrgetter
@@ -48,7 +48,7 @@ def run(roots, grads, targets, keep, create):
 
     roots: edges; grads: their cotangents (Tensors); targets: the edges asked for, None for all leaves.
     """
-    if state.anomaly or state.saved_hooks or state.inference:
+    if state.anomaly or state.saved_hooks or state.inference or state.level is not None:
         return None
     key, nodes, index = [create], [], {}
     for (n, nr), g in zip(roots, grads):

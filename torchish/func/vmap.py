@@ -3,7 +3,7 @@
 import functools
 
 from torchish.api import random
-from torchish.autograd.batching import enter, leave, level_of, levels_of
+from torchish.autograd.batching import enter, leave, level_of, levels_of, whole
 from torchish.autograd.dispatch import apply
 from torchish.ops import TABLE
 from torchish.tensor import Tensor
@@ -133,3 +133,20 @@ def in_chunks(func, leaves, dims, spec, size, out_dims, randomness, kwargs, chun
         parts.append(run(func, chunk, dims, spec, n, out_dims, randomness, kwargs))
     columns = zip(zip(*map(tree_leaves, parts)), placed(func, out_dims, parts[0]))
     return tree_unflatten([apply(TABLE["cat"], column, (d,)) for column, d in columns], tree_structure(parts[0]))
+
+
+def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
+    """`vmap` in so many parts; functorch's older name for `chunk_size`."""
+    if chunks == 1:
+        return vmap(func, in_dims, out_dims, randomness)
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        size = mapped_inputs(func, in_dims, args)[3]
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=-(-size // chunks))(*args, **kwargs)
+    return wrapped
+
+
+def debug_unwrap(tensor, *, recurse=True):
+    """All entries of a tensor seen under `vmap`, for a look at its values; any other tensor as it is."""
+    return whole(tensor, recurse)
