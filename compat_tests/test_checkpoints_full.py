@@ -30,6 +30,32 @@ def ways(request, oracle):
     return {"to_torch": (torchish, oracle), "from_torch": (oracle, torchish), "alone": (torchish, torchish)}[request.param]
 
 
+@pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"_use_new_zipfile_serialization": False}])
+def test_storages(ways, options):
+    writer, reader = ways
+    t = writer.arange(4.0)
+    for made in (t.storage(), writer.BoolStorage([True]), writer.IntStorage([1, 2])):
+        read = carry(writer, reader, made, **options)
+        assert isinstance(read, reader.storage.TypedStorage) and str(read.dtype) == str(made.dtype) and read.tolist() == made.tolist()
+    if reader.__name__ == "torchish" or "_use_new_zipfile_serialization" not in options:     # PyTorch cannot read its own
+        read = carry(writer, reader, t.untyped_storage(), **({} if writer.__name__ == "torch" else options))
+        assert read.dtype is reader.uint8 and read.nbytes() == 16 and read.tolist() == t.untyped_storage().tolist()
+    read = carry(writer, reader, {"tensor": t[1:], "storage": t.storage()}, **options)
+    read["storage"][1] = 9
+    assert read["tensor"].tolist() == [9, 2, 3] and len(read["storage"]) == 4
+
+
+def test_one_memory_has_one_type(torch):
+    t = torch.arange(4.0)
+    with raises(RuntimeError, "Cannot save multiple tensors or storages that view the same data as different types"):
+        torch.save([t, t.untyped_storage()], io.BytesIO())
+
+
+def test_pickled_storages(torch):
+    made = torch.FloatStorage([1, 2])
+    assert pickle.loads(pickle.dumps(made)).tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("new", [True, False])
 @pytest.mark.parametrize("name", DTYPES)
 def test_dtypes_travel(ways, name, new):
@@ -209,6 +235,17 @@ def test_nested_recomputation_and_higher_derivatives(torch):
         assert torch.allclose(got, wanted)
 
 
+@pytest.mark.parametrize("differentiate", [
+    lambda t, x, y: t.autograd.grad(y, x), lambda t, x, y: y.backward(inputs=[x]), lambda t, x, y: t.autograd.backward(y, inputs=[x])])
+def test_reentrant_recomputation_fills_leaves_only(torch, differentiate):
+    x = torch.ones(2, requires_grad=True)
+    out = torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True).sum()
+    with raises(RuntimeError, "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
+                ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without passing the "
+                "`inputs` argument."):
+        differentiate(torch, x, out)
+
+
 def changing(*functions):
     """A function that is another one at each call."""
     rest = list(functions)
@@ -220,13 +257,25 @@ def test_recomputation_that_differs(torch):
     x = torch.tensor([0.3, 0.7], requires_grad=True)
     out = checkpoint(changing(lambda a: a.sin().exp(), lambda a: a.sin()), x, use_reentrant=False)
     with raises(Error, "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
-                "Number of tensors saved during forward: 2\nNumber of tensors saved during recomputation: 1."):
+                "Number of tensors saved during forward: 2\nNumber of tensors saved during recomputation: 1.\n\nTip: To see a more "
+                "detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\n"
+                "with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint\u2011debug mode globally.\n"):
         out.sum().backward()
     other = changing(lambda a: a * a, lambda a: torch.cat([a, a]) * torch.cat([a, a]))
     with raises(Error, "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
                 "forward pass.\ntensor at position 0:\nsaved metadata: {'shape': torch.Size([2]), 'dtype': torch.float32, 'device': "
                 "device(type='cpu')}\nrecomputed metadata: {'shape': torch.Size([4]), "):
         checkpoint(other, x, use_reentrant=False).sum().backward()
+
+
+def test_a_log_of_recomputation(torch):
+    checkpoint = torch.utils.checkpoint.checkpoint
+    x = torch.tensor([0.3, 0.7], requires_grad=True)
+    text = " An error happened while unpacking tensors; dumping logs of latest computation\nbecause you passed `debug=True` to "
+    with raises(torch.utils.checkpoint.CheckpointError, text):
+        checkpoint(changing(torch.sin, lambda a: torch.sin(a[:1])), x, use_reentrant=False, debug=True).sum().backward()
+    with torch.utils.checkpoint.set_checkpoint_debug_enabled(True), raises(torch.utils.checkpoint.CheckpointError, text):
+        checkpoint(changing(torch.sin, lambda a: torch.sin(a[:1])), x, use_reentrant=False).sum().backward()
 
 
 def test_checkpoint_arguments(torch):

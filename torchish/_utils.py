@@ -10,7 +10,9 @@ import importlib
 import sys
 import types
 
+from torchish.api.storages import TypedStorage
 from torchish.ops import dtypes
+from torchish.tensor import bridge
 
 # -- storages in a pickle ---------------------------------------------------------------------------------------------
 
@@ -36,20 +38,31 @@ class Outgoing:
         self.tensor = tensor
 
 
-class Incoming:
-    """A storage that was read: its bytes, where it belongs, and the tensors' common storages of this file."""
+class Incoming(TypedStorage):
+    """A storage that is being read: its bytes, where it belongs, and the tensors' common storages of this file."""
+
+    dtype = None
 
     def __init__(self, data, dtype, location, shared):
         self.data, self.dtype, self.location, self._shared = data, dtype, location, shared
         self._typed = {}
 
     def tensor(self, dtype, offset, size, stride, requires_grad):
-        from torchish.tensor import bridge
         if dtype not in self._typed:
             self._typed[dtype] = self.data.view(dtype.np)
         here = self.location == "cpu"
         out = bridge.from_storage(self._typed[dtype], dtype, offset, size, stride, requires_grad and here, self._shared)
         return out if here else out.to(self.location).requires_grad_(requires_grad)
+
+    @property
+    def _flat(self):
+        return self.tensor(self.dtype, 0, (self.data.nbytes // self.dtype.itemsize,), (1,), False)
+
+    def arrive(self):
+        """Become an ordinary storage, over the memory of the tensors that were read."""
+        flat = self._flat
+        self.__dict__.clear()
+        self.__class__, self._flat = TypedStorage, flat
 
     def cpu(self):
         """The same storage on the CPU; what a `map_location` function may return."""

@@ -35,6 +35,8 @@ from torchish._weights_only_unpickler import (
     safe_global,
     safe_globals,
 )
+from torchish.api.storages import TypedStorage, UntypedStorage
+from torchish.tensor import bridge
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
            "safe_globals", "save"]
@@ -62,18 +64,16 @@ class _TorchPickling:
         self.storages = {}
 
     def persistent_id(self, obj):
-        if not isinstance(obj, Outgoing):
+        if not isinstance(obj, (Outgoing, TypedStorage, UntypedStorage)):
             return None
-        from torchish.tensor import bridge
-        t = obj.tensor
+        t = obj.tensor if isinstance(obj, Outgoing) else obj._flat
         identity = bridge.storage_key(t)
         if identity not in self.storages:
-            flat = np.ascontiguousarray(bridge.storage_array(t))
-            self.storages[identity] = str(len(self.storages)), t.dtype, flat
-        key, dtype, flat = self.storages[identity]
+            kind = UNTYPED if t.dtype in LATE or isinstance(obj, UntypedStorage) else STORAGE_TYPES["torch", t.dtype.legacy + "Storage"]
+            self.storages[identity] = str(len(self.storages)), t.dtype, kind, np.ascontiguousarray(bridge.storage_array(t))
+        key, dtype, kind, flat = self.storages[identity]
         if dtype is not t.dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        kind = UNTYPED if dtype in LATE else STORAGE_TYPES["torch", dtype.legacy + "Storage"]
         # equal strings are one object, so that the pickle refers back to them
         pid = "storage", kind, key, sys.intern(str(t.device)), flat.nbytes // kind.dtype.itemsize
         return (*pid, None) if self.legacy else pid
@@ -147,7 +147,7 @@ def _save_zip(obj, file, name, pickle_module, protocol):
         write(".format_version", b"1")
         write(".storage_alignment", str(_ALIGNMENT).encode())
         write("byteorder", sys.byteorder.encode())
-        for key, _, flat in pickler.storages.values():
+        for key, *_, flat in pickler.storages.values():
             write(f"data/{key}", flat.view(np.uint8).data)
         write("version", b"3\n")
 
@@ -159,12 +159,11 @@ def _save_legacy(obj, file, name, pickle_module, protocol):
         pickle_module.dump(part, file, protocol=protocol)
     pickler = _pickler(pickle_module, _LegacyPickling)(file, protocol=protocol)
     pickler.dump(obj)
-    storages = {key: (dtype, flat) for key, dtype, flat in pickler.storages.values()}
+    storages = {key: (kind, flat) for key, _, kind, flat in pickler.storages.values()}
     pickle_module.dump(sorted(storages), file, protocol=protocol)
     for key in sorted(storages):
-        dtype, flat = storages[key]
-        # bytes are counted in elements of the storage type named in the pickle
-        file.write(struct.pack("<q", flat.nbytes if dtype in LATE else flat.size))
+        kind, flat = storages[key]
+        file.write(struct.pack("<q", flat.nbytes // kind.dtype.itemsize))
         file.write(flat.view(np.uint8).data)
 
 
@@ -334,7 +333,15 @@ def _load_zip(file, restore, pickle_module, pickle_load_args, mapped):
         return storages[key]
 
     data = io.BytesIO(archive.read(folder + "data.pkl"))
-    return _unpickler(pickle_module, persistent)(data, **pickle_load_args).load()
+    out = _unpickler(pickle_module, persistent)(data, **pickle_load_args).load()
+    return _arrived(out, storages)
+
+
+def _arrived(out, storages):
+    """What was read, with ordinary storages in it."""
+    for storage in {id(s): s for s in storages.values()}.values():
+        storage.arrive()
+    return out
 
 
 class _Anything:
@@ -399,7 +406,7 @@ def _load_legacy(file, restore, pickle_module, pickle_load_args):
     file.seek(start)
     out = unpickle(persistent)
     file.seek(end)
-    return out
+    return _arrived(out, storages)
 
 
 def _load_from_bytes(data):

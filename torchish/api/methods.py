@@ -12,6 +12,7 @@ from torchish.api import (
     creation,
     indexing,
     kept,
+    legacy,
     linalg,
     lowrank,
     overloads,
@@ -25,7 +26,7 @@ from torchish.autograd.batching import like
 from torchish.autograd.dispatch import apply, inplace
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
-from torchish.tensor import Size, Tensor
+from torchish.tensor import Tensor
 from torchish.tensor.printing import format_tensor
 from torchish.tensor.tensor import template
 
@@ -254,14 +255,22 @@ def __copy__(self):
     return new
 
 
-@method
-def __reduce_ex__(self, protocol):
+def _pickled(obj):
+    """A tensor or a storage as a call that reads a file of ours."""
     import io
 
     from torchish import serialization
     f = io.BytesIO()
-    serialization.save(self.detach().requires_grad_(self.requires_grad) if type(self) is Tensor else self, f)
+    serialization.save(obj, f)
     return serialization._load_from_bytes, (f.getvalue(),)
+
+
+@method
+def __reduce_ex__(self, protocol):
+    return _pickled(self.detach().requires_grad_(self.requires_grad) if type(self) is Tensor else self)
+
+
+storages._Memory.__reduce__ = _pickled
 
 
 @method
@@ -343,8 +352,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 
 @method
 def new(self, *args, **kw):
-    data = args and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size) and not kw
-    return creation.tensor(list(args[0]), dtype=self.dtype) if data else creation.empty(*args, dtype=self.dtype)
+    return legacy.constructed(args, self.dtype, **kw)
 
 
 def _make_subclass(cls, data, require_grad=False):
@@ -368,19 +376,9 @@ def as_subclass(self, cls):
     return _make_subclass(cls, self, self._req)
 
 
-def _construct(cls, *args, dtype=None, device=None, requires_grad=False):
+def _construct(cls, *args, size=None, data=None, device=None):
     """torch.Tensor(...): sizes or data, in the default dtype."""
-    d = dtypes.get_default()
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0].detach() if cls is Tensor else _make_subclass(cls, args[0])
-    if not args:
-        t = creation.empty(0, dtype=d)
-    elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and not isinstance(args[0], Size):
-        t = creation.tensor(args[0], dtype=d)
-    elif all(isinstance(a, (int, np.integer)) for a in args) or isinstance(args[0], Size):
-        t = creation.empty(*args, dtype=d)
-    else:
-        raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+    t = legacy.constructed(args, dtypes.get_default(), size, data, device, any_dtype=True)
     return t if cls is Tensor else _make_subclass(cls, t)
 
 

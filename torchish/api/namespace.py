@@ -12,6 +12,7 @@ from torchish.api import (
     gammas,
     indexing,
     kept,
+    legacy,
     linalg,
     lowrank,
     overloads,
@@ -81,20 +82,6 @@ def typename(obj):
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
-class _LegacyMeta(type):
-    def __instancecheck__(cls, obj):
-        return isinstance(obj, Tensor) and obj.dtype is cls.dtype
-
-    def __call__(cls, *args):
-        if len(args) == 1 and isinstance(args[0], (list, tuple)) or args and hasattr(args[0], "dtype"):
-            return creation.tensor(args[0], dtype=cls.dtype)
-        return creation.empty(*args, dtype=cls.dtype)
-
-
-def _legacy(d):
-    return _LegacyMeta(d.legacy + "Tensor", (), {"dtype": d, "__module__": "torch"})
-
-
 NAMESPACE = dict(bind.torch)
 NAMESPACE.update(viewing.TORCH)
 NAMESPACE.update(overloads.TORCH)
@@ -105,7 +92,7 @@ NAMESPACE.update(linalg.TORCH)
 NAMESPACE.update(lowrank.TORCH)
 NAMESPACE.update(sparse.TORCH)
 NAMESPACE.update({d.name: d for d in (*dtypes.ALL, *dtypes.UNHELD)}, **dtypes.ALIASES)
-NAMESPACE.update({d.legacy + "Tensor": _legacy(d) for d in dtypes.ALL if d not in dtypes.EIGHT_BITS})
+NAMESPACE.update(legacy.TORCH)
 NAMESPACE.update(layout.NAMES)
 NAMESPACE.update(settings.TORCH)
 NAMESPACE.update(storages.TORCH)

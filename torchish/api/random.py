@@ -105,12 +105,16 @@ def _float_factory(method):
 rand, randn = _float_factory("uniform"), _float_factory("normal")
 
 
-def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Integers in [low, high); `randint(high, size)` starts at 0."""
     if size is None:
-        low, high, size = 0, low, high
+        low, high, size = None, low, high
     if high is None:
-        low, high = 0, low
+        low, high = None, low
+    for name, given in ("high", high), ("size", size):
+        if given is None:
+            raise TypeError(f"randint() missing 1 required positional argument: '{name}'")
+    low = 0 if low is None else low
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     d = dtypes.int64 if dtype is None else dtype

@@ -7,7 +7,8 @@ import weakref
 
 import torchish as torch
 from torchish.api import random
-from torchish.autograd import Function, backward, enable_grad
+from torchish.autograd import Function, backward, enable_grad, where
+from torchish.autograd.modes import state
 from torchish.autograd.saved_hooks import saved_tensors_hooks
 from torchish.tensor import Tensor
 
@@ -15,6 +16,27 @@ __all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "Default
            "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
            "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
            "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]
+
+
+_TIP = """
+
+Tip: To see a more detailed error message, either pass `debug=True` to
+`torch.utils.checkpoint.checkpoint(...)` or wrap the code block
+with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to
+enable checkpoint\u2011debug mode globally.
+"""
+_LOG = """ An error happened while unpacking tensors; dumping logs of latest computation
+because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`.
+
+Tensors saved during the original forward:
+
+{}
+
+Tensors saved during recomputation:
+
+{}
+
+{}"""
 
 
 class CheckpointError(RuntimeError):
@@ -32,6 +54,9 @@ class _Switch:
     def __init__(self, value):
         self.value = value
 
+    def over(self, argument):
+        return argument if self.value is None else self.value
+
     @contextlib.contextmanager
     def set(self, value):
         before, self.value = self.value, value
@@ -45,7 +70,7 @@ _debug, _early_stop = _Switch(None), _Switch(None)
 
 
 def set_checkpoint_debug_enabled(enabled):
-    """Context manager: `debug` of all checkpoints within. Errors name the tensors that differ with it and without."""
+    """Context manager: `debug` of all checkpoints within."""
     return _debug.set(enabled)
 
 
@@ -102,6 +127,10 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *args):
+        if state.task.capture is not None:
+            raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                               "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                               ".backward() without passing the `inputs` argument.")
         saved = iter(ctx.saved_tensors)
         inputs = detach_variable(tuple(next(saved) if t else a for a, t in zip(ctx.others, ctx.is_tensor)))
         with ctx.random.again(), enable_grad():
@@ -144,18 +173,24 @@ def _facts(x):
 class _Frame:
     """One checkpointed call: the places of what it saved, and the tensors again once backward asks for one of them."""
 
-    def __init__(self, run, args, early_stop, compare):
-        self.run, self.early_stop, self.compare = run, early_stop, compare
+    def __init__(self, run, args, early_stop, compare, debug):
+        self.run, self.early_stop, self.compare, self.debug = run, early_stop, compare, debug
         self.is_tensor = [isinstance(a, Tensor) for a in args]
         self.others = [None if t else a for a, t in zip(args, self.is_tensor)]
         needs = torch.empty(0).requires_grad_()
         self.inputs = _Inputs.apply(needs, *(a for a in args if isinstance(a, Tensor))).grad_fn
         self.places, self.facts, self.again = [], [], {}
+        self.lines = [], []     # with `debug`: of what the two runs saved
+
+    def note(self, x, again):
+        if self.debug:
+            self.lines[again].append(f"${len(self.lines[again]) + 1}: {x.dtype} {list(x.shape)} at {where.text(where.here())}")
+        return _facts(x)
 
     def pack(self, x):
         place = _Place()
         self.places.append(weakref.ref(place))
-        self.facts.append(_facts(x))
+        self.facts.append(self.note(x, False))
         return place
 
     def unpack(self, place):
@@ -167,10 +202,9 @@ class _Frame:
         found = []
 
         def collect(x):
-            found.append(_facts(x))
+            found.append(self.note(x, True))
             if len(found) > len(self.places):
-                raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
-                                      "original forward pass.")
+                raise self._error("trying to save more tensors during recomputation than during the original forward pass.")
             place = self.places[len(found) - 1]()
             if place is not None:
                 self.again[place] = x.detach()
@@ -179,6 +213,7 @@ class _Frame:
             return x.detach()
 
         self.again = weakref.WeakKeyDictionary()
+        self.lines[True].clear()
         _, *saved = self.inputs.saved_tensors
         saved = iter(saved)
         args = detach_variable(tuple(next(saved) if t else a for a, t in zip(self.others, self.is_tensor)))
@@ -188,32 +223,31 @@ class _Frame:
 
     def _check(self, found):
         if len(found) != len(self.places):
-            raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
-                f"Number of tensors saved during forward: {len(self.places)}\nNumber of tensors saved during recomputation: "
-                f"{len(found)}.")
-        if not self.compare:
-            return
+            raise self._error("A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors "
+                              f"saved during forward: {len(self.places)}\nNumber of tensors saved during recomputation: {len(found)}.")
         differ = [f"tensor at position {i}:\nsaved metadata: {a}\nrecomputed metadata: {b}\n"
                   for i, (a, b) in enumerate(zip(self.facts, found)) if a != b]
-        if differ:
-            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                                  f"during the forward pass.\n{''.join(differ)}.")
+        if self.compare and differ:
+            raise self._error("Recomputed values for the following tensors have different metadata than during the forward pass.\n"
+                              f"{''.join(differ)}.")
+
+    def _error(self, text):
+        text = "torch.utils.checkpoint: " + text
+        return CheckpointError(_LOG.format(*map("\n".join, self.lines), text) if self.debug else text + _TIP)
 
 
-def _without_reentry(function, args, kwargs, preserve, context_fn, determinism_check, early_stop):
+def _without_reentry(function, args, kwargs, preserve, context_fn, determinism_check, early_stop, debug):
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     forward, recompute = context_fn()
-    state = _Random(preserve)
+    drawn = _Random(preserve)
 
     def run(again, args):
-        with state.again() if again else contextlib.nullcontext(), recompute if again else forward:
+        with drawn.again() if again else contextlib.nullcontext(), recompute if again else forward:
             return function(*args, **kwargs)
 
-    early_stop = early_stop if _early_stop.value is None else _early_stop.value
     with enable_grad():
-        frame = _Frame(run, args, early_stop, determinism_check == "default")
+        frame = _Frame(run, args, _early_stop.over(early_stop), determinism_check == "default", _debug.over(debug))
     with saved_tensors_hooks(frame.pack, frame.unpack):
         return run(False, args)
 
@@ -242,7 +276,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
                               "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception.")
     preserve = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
-        return _without_reentry(function, args, kwargs, preserve, context_fn, determinism_check, early_stop)
+        return _without_reentry(function, args, kwargs, preserve, context_fn, determinism_check, early_stop, debug)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if context_fn is not noop_context_fn or debug:
