@@ -24,6 +24,7 @@ from torchish.api.bind import PLAIN, operand
 from torchish.autograd import batching
 from torchish.autograd.batching import like
 from torchish.autograd.dispatch import apply, inplace
+from torchish.autograd.graph import Node
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
@@ -196,10 +197,13 @@ def __contains__(self, element):
 # --- printing --------------------------------------------------------------------------------------------------------
 
 def _suffixes(t):
-    node = t.grad_fn
-    if node is not None:
+    try:
+        node = t.grad_fn
+    except RuntimeError:        # the history of this view is lost
+        node = suffixes = ["grad_fn=<Invalid>"]
+    if isinstance(node, Node):
         suffixes = [f"grad_fn=<{node.name()}>"]
-    else:
+    elif node is None:
         suffixes = ["requires_grad=True"] if t.requires_grad else []
     tangent = None if state.level is None else state.level.tangent(t)
     return suffixes if tangent is None else [*suffixes, f"tangent={tangent!r}"]

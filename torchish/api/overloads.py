@@ -499,6 +499,7 @@ def set_(self, source=None, storage_offset=None, size=None, stride=None):
         with no_grad():
             source = as_strided(source, size, contiguous_strides(tuple(size)) if stride is None else stride, storage_offset or 0)
     self._storage, self._aval, self._view = source._storage, source._aval, source._view
+    self._accumulator = None
     return self
 
 

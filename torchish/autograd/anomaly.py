@@ -1,10 +1,29 @@
-"""Anomaly mode."""
+"""Anomaly mode: nan gradients raise, and an error in backward names the forward call that recorded the node."""
 
+import sys
 import warnings
 
+from torchish.autograd import where
 from torchish.autograd.modes import state
 
 _TEXT = "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
+
+
+def _switch(anomaly, check_nan):
+    state.anomaly, state.check_nan = bool(anomaly), bool(check_nan)
+    where.here = where.traced if anomaly else where.nearest
+
+
+def detected(node):
+    """Warn about the node in which backward failed; never instead of the error itself."""
+    stack = getattr(node.place, "stack", None)
+    text = f"Error detected in {node.name()}. " + (
+        "No forward pass information available. Enable detect anomaly during forward pass for more information." if stack is None else
+        f"Traceback of forward call that caused the error:\n{stack}")
+    try:
+        warnings.warn(text, UserWarning, stacklevel=2)
+    except UserWarning:
+        print(text, file=sys.stderr)
 
 
 class set_detect_anomaly:
@@ -12,13 +31,13 @@ class set_detect_anomaly:
 
     def __init__(self, mode, check_nan=True):
         self.previous = state.anomaly, state.check_nan
-        state.anomaly, state.check_nan = bool(mode), bool(check_nan)
+        _switch(mode, check_nan)
 
     def __enter__(self):
         return None
 
     def __exit__(self, *exc):
-        state.anomaly, state.check_nan = self.previous
+        _switch(*self.previous)
 
 
 class detect_anomaly(set_detect_anomaly):
@@ -30,7 +49,7 @@ class detect_anomaly(set_detect_anomaly):
 
     def __enter__(self):
         self.previous = state.anomaly, state.check_nan
-        state.anomaly, state.check_nan = True, self.check_nan
+        _switch(True, self.check_nan)
 
 
 def is_anomaly_enabled():

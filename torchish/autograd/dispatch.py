@@ -3,7 +3,6 @@
 from torchish.autograd import where
 from torchish.autograd.batching import INPLACE
 from torchish.autograd.graph import (
-    UNWRITABLE,
     CopySlices,
     NotImplementedNode,
     OpNode,
@@ -152,13 +151,14 @@ def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
     grad = state.grad
     requires = t.requires_grad
     meta = t._meta
+    kind = (creation or "default") if grad else "inference" if state.inference else "no_grad"
     if meta is None:
-        m = ViewMeta(t, creation or ("default" if grad else "no_grad"), (storage if counter is None else counter).version)
+        m = ViewMeta(t, kind, (storage if counter is None else counter).version)
     else:
-        kind = meta.creation if meta.creation != "default" else creation or ("default" if grad else "no_grad")
+        before = meta.creation
+        if before != "default" and (kind == "default" or before == "inference"):
+            kind, source = before, source or row.node.split("Backward")[0]
         m = ViewMeta(meta.base, kind, (storage if counter is None else counter).version)
-        if meta.creation in UNWRITABLE:
-            source, number = "View", 0
     m.source, m.number = source, number
     out._meta = m
     if grad and requires:
@@ -176,10 +176,6 @@ LEAF = "a leaf Variable that requires grad is being used in an in-place operatio
 VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
            "clone() the tensor before performing the operation.")
-NO_GRAD_VIEW = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
-                "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-                "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
-                "you want the inplace to be tracked).")
 INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
                    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
 
@@ -195,9 +191,7 @@ def check_inplace(t, requires):
         return
     m = t._meta
     if m is not None:
-        check_writable(m, "is being modified inplace")
-        if m.creation == "no_grad":
-            raise RuntimeError(NO_GRAD_VIEW)
+        check_writable(t, "is being modified inplace")
         if t.requires_grad and m.base.is_leaf:
             raise RuntimeError(VIEW_OF_LEAF)
     if t.requires_grad and t.is_leaf:
@@ -235,7 +229,7 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
     writes[counter_of(t)] = where.here()
     if node is not None:
         save_results(node, op, (t,))
-        rebase(t, node, 0 in wrt)
+        rebase(t, node, 0 if 0 in wrt else None)
     return t
 
 
@@ -249,8 +243,9 @@ def update(row, targets, args, attrs):
         writes[counter_of(t)] = place
 
 
-def rebase(t, node, has_self):
-    """The tensor's history after an in-place write: its own node, or CopySlices on the base of a view."""
+def rebase(t, node, own):
+    """The tensor's history after an in-place write: its own node, or CopySlices on the base of a view. `own`: the node's edge to
+    what the tensor was before."""
     m = t._meta
     if m is None:
         _move_retained(t, node)
@@ -259,7 +254,7 @@ def rebase(t, node, has_self):
     base = m.base
     if base is t:
         raise AssertionError("a tensor can't be its own base")
-    copy = CopySlices(edge_of(base), base._aval, t._view.chain, node, has_self)
+    copy = CopySlices(edge_of(base), base._aval, t._view.chain, node, own)
     _move_retained(base, copy)
     base._fn, base._nr, base._req = copy, 0, False
     if t._fn is not None and t._retains:

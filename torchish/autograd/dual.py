@@ -18,6 +18,14 @@ from torchish.tensor import Tensor
 FULL = TABLE["full"]
 
 
+NOT_DIFFERENTIABLE = ("Function's jvp returned a gradient at position {}, but  the corresponding forward output is not a differentiable "
+                      "Tensor.You should return None at that position instead.")
+NOT_IN_PLACE = ("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
+                "inplace, then the jvp function must modify the corresponding gradient inplace.")
+NOT_A_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+OTHER_VIEW = "A custom Function is returning a view but the jvp is not returning a view of the {}given grad input."
+
+
 class Level:
     """A dual level of a thread. The innermost open one is `state.level`; operations come there."""
 
@@ -88,9 +96,8 @@ class Level:
         return out
 
     def mark(self, outs):
-        """A backward through dual tensors runs node by node, so that its own operations push tangents too."""
+        """Results that nodes saved have their tangents too, for a backward inside the level."""
         for node in {t._fn for t in outs if t._fn is not None}:
-            node.plain = False
             if isinstance(node, OpNode):
                 for s in node.saved:
                     if s.__class__ is SavedResult:
@@ -128,20 +135,33 @@ class Level:
             along = [self.tangent(a) for a in args]
             if not any(a is not None for a in along):
                 return
+            if ctx._materialize:
+                along = [_zeros(a) if d is None and isinstance(a, Tensor) and differentiable(a) else d for a, d in zip(args, along)]
+            ctx.saved_for_forward = ctx.saved_for_forward or ()
+            written = {id(t): t._version for t in along if isinstance(t, Tensor)}
             pushed = cls.jvp(ctx, *along)
         pushed = pushed if isinstance(pushed, tuple) else (pushed,)
         outs = out if isinstance(out, tuple) else (out,)
+        for i, tangent in enumerate(pushed):
+            if tangent is not None and not isinstance(tangent, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {i}.")
         if len(pushed) != len(outs):
-            raise RuntimeError(f"{cls.__name__}.jvp: expected {len(outs)} tangents, one an output, but got {len(pushed)}")
-        for y, tangent in zip(outs, pushed):
-            if tangent is not None:
-                self.put(y, tangent)
+            raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outs)} but got "
+                               f"{len(pushed)})")
+        for k, (y, tangent) in enumerate(zip(outs, pushed)):
+            if tangent is None or not isinstance(y, Tensor):
+                continue
+            if not differentiable(y) or any(y is t for t in ctx._non_differentiable):
+                raise RuntimeError(NOT_DIFFERENTIABLE.format(k))
+            check_size(y, tangent)
+            _check_sharing(y, tangent, args, along, written)
+            self.put(y, tangent)
 
     def rewrite(self, t, new):
         old = self.tangent(t)
         if old is None and t._meta is not None:
             base = t._meta.base
-            self.put(base, Tensor._of(record(FULL, (0,), (base._aval.shape, base.dtype))))
+            self.put(base, _zeros(base))
             old = self.tangent(t)
         if old is None:
             self.put(t, new)
@@ -200,6 +220,31 @@ def detached(t):
     if state.level is not None:
         state.level.share(out, t, lambda along: along)
     return out
+
+
+def differentiable(t):
+    return t._aval.dtype.kind in "fcV"
+
+
+def _zeros(like):
+    return Tensor._of(record(FULL, (0,), (like._aval.shape, like.dtype)))
+
+
+def _check_sharing(y, tangent, args, along, versions):
+    """A custom jvp must share memory where its forward does: the tangents of a view and its base, or of a changed input."""
+    for a, d in zip(args, along):
+        if a is y and d is not None and (tangent is not d or d._version == versions[id(d)]):
+            raise RuntimeError(NOT_IN_PLACE)
+    base = y._meta.base if y._meta is not None else None
+    for a, d in zip(args, along):
+        if base is None or a is y or not isinstance(a, Tensor) or base is not a and (a._meta is None or base is not a._meta.base):
+            continue
+        m = tangent._meta
+        if m is None:
+            raise RuntimeError(NOT_A_VIEW)
+        if d is not None and m.base is not (d if d._meta is None else d._meta.base):
+            raise RuntimeError(OTHER_VIEW.format("" if d._meta is None else "same base as the "))
+        return
 
 
 def check_size(t, tangent):

@@ -1,9 +1,10 @@
 """The backward engine: nodes in the order PyTorch runs them, latest created first."""
 
 import heapq
+import itertools
 
 from torchish import program
-from torchish.autograd import plan, where
+from torchish.autograd import anomaly, plan, where
 from torchish.autograd.batching import gradient_for
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.graph import AccumulateGrad
@@ -49,6 +50,16 @@ def reachable(roots):
     return count
 
 
+_numbers = itertools.count()
+
+
+def queue_callback(fn):
+    """Call `fn` at the end of the backward pass that runs in this thread."""
+    if state.task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    state.task.callbacks.append(fn)
+
+
 class Live:
     """One backward pass, node by node, as PyTorch's engine runs it."""
 
@@ -63,6 +74,8 @@ class Live:
         self.buffers = {}
         self.place = where.here()
         self.heap = []
+        self.callbacks = []                       # what to call at the end
+        self.number = next(_numbers)
         self.run(roots, grads)
 
     def push(self, node):
@@ -92,6 +105,8 @@ class Live:
                     self.push(node)
             while self.heap:
                 self.step(heapq.heappop(self.heap)[2])
+            for callback in self.callbacks:     # may grow on the way
+                callback()
         finally:
             state.grad, state.task = previous
 
@@ -102,7 +117,12 @@ class Live:
     def step(self, node):
         cts = self.buffers.pop(node, None) or [None] * len(node.outs)
         if self.useful is None or node in self.useful:
-            grads = self.evaluate(node, cts)
+            try:
+                grads = self.evaluate(node, cts)
+            except Exception:
+                if state.anomaly:
+                    anomaly.detected(node)
+                raise
         else:
             grads = [None] * len(node.edges)
         waiting, useful = self.waiting, self.useful

@@ -65,3 +65,9 @@ def unpack_dual(tensor, *, level=None):
     if now is None or (level is not None and level < 0):
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(*dual.end(now, tensor))
+
+
+def __getattr__(name):
+    if name == "_current_level":
+        return -1 if state.level is None else 0
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

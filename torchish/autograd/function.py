@@ -1,11 +1,23 @@
 """Custom autograd.Function."""
 
 import functools
+import warnings
 import weakref
 
 from torchish.autograd import where
-from torchish.autograd.dispatch import rebase, view
-from torchish.autograd.graph import FREED, Node, edge_of, node_class, opened, saved, saved_result, second_time, sequence
+from torchish.autograd.dispatch import check_inplace, rebase, view
+from torchish.autograd.graph import (
+    FREED,
+    Node,
+    SavedTensor,
+    edge_of,
+    node_class,
+    opened,
+    saved,
+    saved_result,
+    second_time,
+    sequence,
+)
 from torchish.autograd.modes import no_grad, state, suspended
 from torchish.ops import TABLE, dtypes
 from torchish.program import record
@@ -14,6 +26,12 @@ from torchish.tensor import Tensor
 DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
 
 
+DIRTY_VIEW = ("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
+              "Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view "
+              "(using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: "
+              "one doing the inplace that returns a single Tensor and a second one that does the other operations). You can ask on "
+              "the forum https://discuss.pytorch.org/ if you need help to do this change.")
+TWO_BACKWARDS = ("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
 OF_NODE = {"next_functions", "name", "metadata", "register_hook", "register_prehook", "_sequence_nr"}
 
 
@@ -60,6 +78,7 @@ class FunctionCtx:
     @property
     def saved_tensors(self):
         """What forward saved: for jvp while that runs, else for backward."""
+        # jvp sees () where forward saved nothing for it
         return self._node()._open() if self.saved_for_forward is None else self.saved_for_forward
 
     saved_variables = saved_tensors
@@ -94,6 +113,12 @@ class BackwardCFunction(Node):
             return tuple(self.ctx._to_save)
         return tuple(opened(self, s) for s in self._saved)
 
+    @property
+    def _raw_saved_tensors(self):
+        if self._saved is FREED:
+            raise RuntimeError(second_time(self))
+        return tuple(SavedTensor(self, "_saved", i) for i in range(len(self._saved)))
+
     def _close(self, outputs):
         """Turn the tensors given to save_for_backward into saved ones."""
         self._closed = True
@@ -106,7 +131,7 @@ class BackwardCFunction(Node):
                                 f"{type(t).__name__}")
             k = next((i for i, o in enumerate(outputs) if o is t), None)
             kept.append(None if t is None else saved(t) if k is None else saved_result(t, k))
-        self._saved, self.ctx._to_save = tuple(kept), None
+        self._saved, self.ctx._to_save = kept, None
 
     def release(self):
         if self._saved:
@@ -117,12 +142,16 @@ class BackwardCFunction(Node):
             raise RuntimeError(second_time(self))
         grads = []
         for i, ct in enumerate(cts):
-            if ct is None and self.ctx._materialize:
-                aval = self.outs[i]
+            aval = self.outs[i]
+            if ct is None and aval is not None and self.ctx._materialize:
                 ct = Tensor._of(record(TABLE["full"], (0,), (aval.shape, dtypes.FROM_NP[aval.dtype])))
             grads.append(ct)
         cls = self._function
-        fn = cls.backward if cls.backward is not Function.backward else cls.vjp
+        fn = cls.vjp
+        if cls.backward is not Function.backward:
+            if fn is not Function.vjp:
+                raise RuntimeError(TWO_BACKWARDS)
+            fn = cls.backward
         out = fn(self.ctx, *grads)
         out = list(out) if isinstance(out, (tuple, list)) else [out]
         return self._checked(out)
@@ -169,9 +198,13 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
-                           "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
-                           "version of PyTorch.")
+        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+                      "them on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+                      DeprecationWarning, stacklevel=2)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+                           "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -218,51 +251,63 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
 
 def _finish(node, args, outputs, tracked):
+    """What `apply` returns: the outputs with the node, inputs that forward gave back as views of them."""
     ctx = node.ctx
     single = not isinstance(outputs, tuple)
     outs = [outputs] if single else list(outputs)
-    for t in ctx._dirty:
-        if not any(o is t for o in outs):
-            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
-                               "modified inplace must all be outputs of the Function.")
-    inputs = [a for a in args if isinstance(a, Tensor)]
-    edges = tuple(edge_of(a) if isinstance(a, Tensor) else None for a in args) if tracked else ()
+    _check_dirty(ctx._dirty, args, outs, tracked)
     for k, o in enumerate(outs):
-        if not isinstance(o, Tensor):
-            continue
-        dirty = any(o is t for t in ctx._dirty)
-        if dirty:
-            if tracked and o.requires_grad and o.is_leaf:
-                raise RuntimeError(DIRTY_LEAF)
-            if tracked and o._meta is not None and o._meta.base.is_leaf and o._meta.base.requires_grad:
-                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        elif any(o is i for i in inputs):
-            # an input returned unmodified: a view of it, with the Function's node
+        if isinstance(o, Tensor) and not _among(o, ctx._dirty) and _among(o, args):
             with no_grad(), suspended():
                 outs[k] = view(TABLE["alias"], o)
     if tracked:
-        node.edges, node.sequence = edges, next(sequence)
-        node._in_avals = [a._aval if isinstance(a, Tensor) else None for a in args]
-        node.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
-        node.place = where.here()
-        plain = ctx._non_differentiable
-        several = sum(isinstance(o, Tensor) and not any(o is p for p in plain) for o in outs) > 1
-        if any(o is not None and isinstance(o, Tensor) for o in outs):
-            node._close(outs)
-        for k, o in enumerate(outs):
-            if not isinstance(o, Tensor) or o._aval.dtype.kind not in "fcV" or any(o is p for p in plain):
-                continue
-            if any(o is t for t in ctx._dirty):
-                if o._meta is None:
-                    rebase(o, node, True)
-                    o._nr = k
-                else:
-                    raise NotImplementedError("torchish: mark_dirty on a view is not supported; clone the view first")
-            else:
-                o._fn, o._nr, o._req = node, k, False
-                if (m := o._meta) is not None:
-                    m.creation, m.source, m.number = "multi" if several else "function", node._function.__name__, k
+        _connect(node, args, outs)
     return outs[0] if single else tuple(outs)
+
+
+def _among(t, tensors):
+    return any(t is other for other in tensors)
+
+
+def _check_dirty(dirty, args, outs, tracked):
+    """Refuse what can't be changed in place, after the fact."""
+    for t in dirty:
+        if not _among(t, outs):
+            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                               "modified inplace must all be outputs of the Function.")
+        if not _among(t, args):
+            warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+                          "passed to ctx.mark_dirty().", UserWarning, stacklevel=4)
+        if tracked and t._meta is None and t.requires_grad and t.is_leaf:
+            raise RuntimeError(DIRTY_LEAF)
+        if tracked and t._meta is not None:
+            check_inplace(t, True)
+            if len(outs) > 1:
+                raise RuntimeError(DIRTY_VIEW)
+
+
+def _connect(node, args, outs):
+    """The node's edges, its saved tensors, and itself as the history of the outputs."""
+    ctx = node.ctx
+    node.edges, node.sequence = tuple(edge_of(a) if isinstance(a, Tensor) else None for a in args), next(sequence)
+    node._in_avals = [a._aval if isinstance(a, Tensor) else None for a in args]
+    node.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
+    node.place = where.here()
+    tensors = [o for o in outs if isinstance(o, Tensor)]
+    several = sum(not _among(o, ctx._non_differentiable) for o in tensors) > 1
+    if tensors:
+        node._close(outs)
+    for k, o in enumerate(outs):
+        if not isinstance(o, Tensor) or o._aval.dtype.kind not in "fcV" or _among(o, ctx._non_differentiable):
+            continue
+        if _among(o, ctx._dirty):
+            rebase(o, node, next((i for i, a in enumerate(args) if a is o), None))
+            if o._meta is None:
+                o._nr = k
+            continue
+        o._fn, o._nr, o._req = node, k, False
+        if (m := o._meta) is not None:
+            m.creation, m.source, m.number = "multi" if several else "function", node._function.__name__, k
 
 
 def once_differentiable(fn):

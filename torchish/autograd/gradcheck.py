@@ -4,7 +4,9 @@ import warnings
 
 import numpy as np
 
+from torchish.autograd.batching import enter, leave, level_of
 from torchish.autograd.dispatch import apply
+from torchish.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from torchish.autograd.function import Function
 from torchish.autograd.gradients import grad
 from torchish.ops import TABLE, dtypes
@@ -44,24 +46,39 @@ Analytical:
 
 The max per-element difference (slow mode) is: {}.
 """  # noqa: W291 - PyTorch's own text
-FORWARD = ("torchish derives forward mode and reverse mode from the same rules and checks the latter: leave {}=False, or compare "
-           "torch.func.jvp with a difference quotient")
+BATCHED = "For output {} and input {}:\n\n{}\n\nGot:\n{}\n\nExpected:\n{}"
+BATCHED_REVERSE = "gradcheck or gradgradcheck failed while testing batched gradient computation."
+BATCHED_FORWARD = "gradcheck failed while testing batched gradient computation with forward-mode AD."
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
               check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False,
               check_backward_ad=True, fast_mode=False, masked=None):
-    """Whether backward gives what small differences of `func` give; raises GradcheckError (or returns False) where not.
+    """Whether backward (and forward mode, if asked for) gives what small differences of `func` give; raises GradcheckError (or
+    returns False) where not.
 
     Gradients have their input's dtype always, so `check_grad_dtypes` asks nothing more; `masked` is about sparse tensors.
     """
     _need("check_forward_ad or check_backward_ad", check_forward_ad, check_backward_ad)
     _implies("check_batched_grad", check_batched_grad, "check_backward_ad", check_backward_ad)
     _implies("check_batched_forward_grad", check_batched_forward_grad, "check_forward_ad", check_forward_ad)
-    if check_forward_ad:
-        raise NotImplementedError(FORWARD.format("check_forward_ad"))
+    settings, inputs = _Settings(eps, atol, rtol, nondet_tol, fast_mode), _as_tuple(inputs)
     try:
-        _check(_Settings(eps, atol, rtol, nondet_tol, fast_mode), func, _as_tuple(inputs), check_undefined_grad, check_batched_grad)
+        _check_inputs(inputs)
+        raw = func(*inputs)
+        outputs = _differentiable(raw)
+        if check_backward_ad:
+            _compare_reverse(settings, func, inputs, raw)
+        if check_forward_ad:
+            _compare_forward(settings, func, inputs, raw, check_batched_forward_grad, check_undefined_grad)
+        by = [x for x in inputs if _requires(x)]
+        if check_batched_grad:
+            for i, output in enumerate(outputs):
+                _check_batched(output, by, i)
+        if check_backward_ad:
+            _check_zero_cotangents(outputs, by)
+            if check_undefined_grad:
+                _check_undefined(func, inputs, by, len(outputs))
     except GradcheckError:
         if raise_exception:
             raise
@@ -76,8 +93,6 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     _need("check_fwd_over_rev or check_rev_over_rev", check_fwd_over_rev, check_rev_over_rev)
     _implies("check_undefined_grad", check_undefined_grad, "check_rev_over_rev", check_rev_over_rev)
     _implies("check_batched_grad", check_batched_grad, "check_rev_over_rev", check_rev_over_rev)
-    if check_fwd_over_rev:
-        raise NotImplementedError(FORWARD.format("check_fwd_over_rev"))
     inputs = _as_tuple(inputs)
     if grad_outputs is None:
         cotangents = tuple(_cotangent(o, gen_non_contig_grad_outputs) for o in _differentiable(func(*inputs)))
@@ -95,7 +110,8 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
     return gradcheck(gradient, inputs + cotangents, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
                      nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
-                     check_batched_grad=check_batched_grad, fast_mode=fast_mode, masked=masked)
+                     check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+                     fast_mode=fast_mode, masked=masked)
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
@@ -148,69 +164,88 @@ class _Settings:
         self.eps, self.atol, self.rtol, self.nondet_tol, self.fast = eps, atol, rtol, nondet_tol, fast
 
 
-def _check(settings, func, inputs, undefined, batched):
-    _check_inputs(inputs)
-    raw = func(*inputs)
-    outputs = _differentiable(raw)
-    for function, prefix in _real_parts(func, raw, outputs):
-        _compare(settings, function, inputs, prefix, outputs if function is func else None, raw if function is func else None)
-    by = [x for x in inputs if _requires(x)]
-    if batched:
-        for i, output in enumerate(outputs):
-            _check_batched(output, by, i)
-    _check_zero_cotangents(outputs, by)
+def _compare_reverse(settings, func, inputs, raw):
+    for function, prefix in _real_outputs(func, raw):
+        _compare(settings, function, inputs, raw if function is func else function(*inputs), lambda k, j, p=prefix: p(k))
+
+
+def _compare_forward(settings, func, inputs, raw, batched, undefined):
+    for function, xs, prefix in _real_inputs(func, inputs):
+        outputs = raw if function is func else function(*xs)
+        _compare(settings, function, xs, outputs, lambda k, j, p=prefix: p(j), forward=True)
+        if batched:
+            _check_batched_forward(function, xs, outputs)
     if undefined:
-        _check_undefined(func, inputs, by, len(outputs))
+        _check_undefined_forward(func, inputs)
 
 
-def _real_parts(func, raw, outputs):
+def _real_outputs(func, raw):
     """The real-valued functions to compare: of complex outputs the imaginary and the real parts."""
     if not any(o.is_complex() for o in _as_tuple(raw)):
         return [(func, lambda k: "")]
-    where = [i for i, o in enumerate(outputs) if o.is_complex()]
+    where = [i for i, o in enumerate(_differentiable(raw)) if o.is_complex()]
 
-    def part(name):
+    def part(name, word):
         def function(*xs):
             return tuple(getattr(o, name) if o.is_complex() else o for o in _as_tuple(func(*xs)))
-        word = "imaginary" if name == "imag" else name
         return function, lambda k: f"While considering the {word} part of complex outputs only, " if k in where else ""
-    return [part("imag"), part("real")]
+    return [part("imag", "imaginary"), part("real", "real")]
 
 
-def _compare(settings, func, inputs, prefix, outputs, raw):
-    """Numerical against analytical, for every output and input."""
-    if outputs is None:
-        raw = func(*inputs)
-        outputs = _differentiable(raw)
-    raw = _as_tuple(raw)
+def _real_inputs(func, inputs):
+    """(function, inputs, text) for forward mode, which has real directions: functions of the imaginary and the real parts."""
     by = [i for i, x in enumerate(inputs) if _requires(x)]
-    if settings.fast:
-        us, vs = _directions([inputs[i] for i in by], outputs)
-    else:
-        us, vs = [None] * len(by), [None] * len(outputs)
+    where = {i for i in by if inputs[i].is_complex()}
+    if not where:
+        return [(func, inputs, lambda j: "")]
+
+    def part(name, word):
+        def function(*xs):
+            return func(*[_joined(x, inputs[i], name) if i in where else x for i, x in enumerate(xs)])
+        parts = [getattr(x, name).detach().clone().requires_grad_() if i in where else x for i, x in enumerate(inputs)]
+        return function, parts, lambda j: f"While considering the {word} part of complex inputs only, " if by[j] in where else ""
+    return [part("imag", "imaginary"), part("real", "real")]
+
+
+def _joined(part, whole, name):
+    return apply(TABLE["complex"], (whole.real, part) if name == "imag" else (part, whole.imag))
+
+
+def _compare(settings, func, inputs, raw, prefix, forward=False):
+    """Numerical against analytical Jacobians, for every output and input."""
+    raw = _as_tuple(raw)
+    outputs = _differentiable(raw)
+    by = [i for i, x in enumerate(inputs) if _requires(x)]
+    us, vs = _directions([inputs[i] for i in by], outputs) if settings.fast else ([None] * len(by), [None] * len(outputs))
     numerical = [_numerical(settings, func, inputs, i, len(raw), u) for i, u in zip(by, us)]
     if not outputs:
         for block in numerical:
             if any((n.abs() > (settings.nondet_tol if settings.fast else 0)).any() for n in block):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
         return
+    pushed = [_forward(func, inputs, i, u) for i, u in zip(by, us)] if forward else None
     columns = [k for k, o in enumerate(raw) if o.requires_grad]
     for k, (output, v) in enumerate(zip(outputs, vs)):
-        analytical = _analytical([inputs[i] for i in by], output, settings.nondet_tol, v)
+        column = columns[k]
+        analytical = [p[column] for p in pushed] if forward else _analytical([inputs[i] for i in by], output, settings.nondet_tol, v)
         for j, a in enumerate(analytical):
-            n, atol = numerical[j][columns[k]], settings.atol
+            n, atol = numerical[j][column], settings.atol
             if settings.fast:
-                a, n, atol = _contract(a, us[j]), (v * n).sum(), _adjusted(atol, us[j], v)
+                atol = _adjusted(atol, us[j], None if forward else v)
+                if not forward:
+                    a, n = _contract(a, us[j]), (v * n).sum()
             if not _close(a, n, settings.rtol, atol):
-                text = (f"{prefix(k)}Jacobian mismatch for output {k:d} with respect to input {j:d},\nnumerical:{n}\nanalytical:{a}\n")
-                raise GradcheckError(text + (_slow_says(settings, func, inputs, by[j], columns[k], output, j, len(raw))
+                how = "computed with forward mode " if forward else ""
+                text = f"{prefix(k, j)}Jacobian {how}mismatch for output {k:d} with respect to input {j:d},\nnumerical:{n}\nanalytical:{a}\n"
+                raise GradcheckError(text + (_slow_says(settings, func, inputs, by[j], column, output, j, len(raw), forward)
                                              if settings.fast else ""))
 
 
-def _slow_says(settings, func, inputs, i, column, output, j, count):
+def _slow_says(settings, func, inputs, i, column, output, j, count, forward):
     """What slow mode finds where fast mode failed."""
     n = _numerical(settings, func, inputs, i, count)[column]
-    a = _analytical([x for x in inputs if _requires(x)], output, float("inf"))[j]
+    a = _forward(func, inputs, i)[column] if forward else \
+        _analytical([x for x in inputs if _requires(x)], output, float("inf"))[j]
     return SLOW_SAYS.format(n, a, (n - a).abs().max())
 
 
@@ -288,6 +323,30 @@ def _columns(by, output, v):
             for x, column in zip(by, zip(*columns))]
 
 
+def _forward(func, inputs, i, u=None):
+    """Jacobians of every output by input i from forward mode, a row an element of the input; along `u` only when it is given."""
+    x = inputs[i]
+    if u is not None:
+        return [t.reshape(-1) for t in _tangents(func, inputs, i, u.reshape(x.shape))]
+    rows = [_tangents(func, inputs, i, tensor_of(row).to(x.dtype).reshape(x.shape)) for row in np.eye(x.numel())]
+    return [apply(TABLE["stack"], [t.reshape(-1) for t in column], (0,)) for column in zip(*rows)]
+
+
+def _tangents(func, inputs, i, along):
+    """The tangents of every output when input i moves `along` (not at all if that is None) and the others stay."""
+    def dual(k, x):
+        if not _requires(x):
+            return x
+        x = x.detach()
+        d = along if k == i else x.new_zeros(x.shape)
+        return x if d is None else make_dual(x, d)
+
+    with dual_level():
+        outs = _as_tuple(func(*[dual(k, x) for k, x in enumerate(inputs)]))
+        tangents = [unpack_dual(o).tangent for o in outs]
+    return [o.new_zeros(o.shape) if t is None else t.detach() for o, t in zip(outs, tangents)]
+
+
 # --- fast mode: one number u^T J v in place of every Jacobian ---------------------------------------------------------
 
 def _directions(inputs, outputs):
@@ -308,23 +367,46 @@ def _contract(vj, u):
 
 
 def _adjusted(atol, u, v):
-    return atol * sum(float(part.sum()) for part in (u if isinstance(u, tuple) else (u,))) * float(v.sum())
+    atol *= sum(float(part.sum()) for part in (u if isinstance(u, tuple) else (u,)))
+    return atol if v is None else atol * float(v.sum())
 
 
 # --- what else backward must do ---------------------------------------------------------------------------------------
 
 def _check_batched(output, by, number):
     """A batched backward pass must agree with single ones."""
-    vectors = [tensor_of(np.random.default_rng(k).standard_normal(tuple(output.shape))).to(output.dtype) for k in range(2)]
-    stack = TABLE["stack"]
-
     def pull(v, batched=False):
         return grad(output, by, v, retain_graph=True, allow_unused=True, is_grads_batched=batched)
 
-    for i, (got, *single) in enumerate(zip(pull(apply(stack, vectors, (0,)), True), *map(pull, vectors))):
-        if got is not None and not _close(got, apply(stack, single, (0,)), 1e-5, 1e-8):
-            raise GradcheckError(f"For output {number} and input {i}:\n\ngradcheck or gradgradcheck failed while testing batched "
-                                 f"gradient computation.\n\nGot:\n{got}\n\nExpected:\n{apply(stack, single, (0,))}")
+    vectors = _random_pair(output)
+    for i, (got, *single) in enumerate(zip(pull(_stacked(vectors), True), *map(pull, vectors))):
+        if got is not None:
+            _same_batched(got, _stacked(single), number, i, BATCHED_REVERSE)
+
+
+def _check_batched_forward(func, inputs, raw):
+    """Forward mode along mapped directions must agree with one direction at a time."""
+    columns = [k for k, o in enumerate(_as_tuple(raw)) if o.requires_grad]
+    for j, i in enumerate([i for i, x in enumerate(inputs) if _requires(x)]):
+        vectors = _random_pair(inputs[i])
+        expected = [_stacked(pair) for pair in zip(*[_tangents(func, inputs, i, v) for v in vectors])]
+        with level_of(2) as level:
+            got = [leave(t, level, 0) for t in _tangents(func, inputs, i, enter(_stacked(vectors), level, 0))]
+        for k, column in enumerate(columns):
+            _same_batched(got[column], expected[column], k, j, BATCHED_FORWARD)
+
+
+def _random_pair(like):
+    return [tensor_of(np.random.default_rng(k).standard_normal(tuple(like.shape))).to(like.dtype) for k in range(2)]
+
+
+def _stacked(tensors):
+    return apply(TABLE["stack"], tensors, (0,))
+
+
+def _same_batched(got, expected, output, i, failed):
+    if not _close(got, expected, 1e-5, 1e-8):
+        raise GradcheckError(BATCHED.format(output, i, failed, got, expected))
 
 
 def _check_zero_cotangents(outputs, by):
@@ -360,3 +442,13 @@ def _check_undefined(func, inputs, by, count):
         if any(g is not None and not g.eq(0).all() for g in grads):
             warnings.warn(UNDEFINED_WARNING, stacklevel=6)
             raise GradcheckError(UNDEFINED_NONZERO)
+
+
+def _check_undefined_forward(func, inputs):
+    """An input without a tangent must act as one whose tangent is zero."""
+    for i in [i for i, x in enumerate(inputs) if _requires(x)]:
+        zero = _tangents(func, inputs, i, inputs[i].new_zeros(inputs[i].shape))
+        for k, (got, expected) in enumerate(zip(zero, _tangents(func, inputs, i, None))):
+            if not _close(got, expected, 1e-5, 1e-8):
+                raise GradcheckError("Mismatch in tangent values for output with index: ", k, " when input: ", inputs[i],
+                                     " has an undefined tangent value. ", " Got: ", got, " but expected: ", expected)

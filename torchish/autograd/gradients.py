@@ -126,13 +126,18 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if allow_unused is None:
         allow_unused = materialize_grads
     outputs = _as_tuple(outputs)
-    inputs = _as_tuple(inputs)
+    given = inputs if hasattr(inputs, "__iter__") and not isinstance(inputs, (Tensor, GradientEdge)) else (inputs,)
+    inputs = _as_tuple(given)
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
                       "other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
     grad_outputs = (None,) * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
     if len(grad_outputs) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grad_outputs)} gradients")
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if materialize_grads and any(isinstance(t, GradientEdge) for t in given):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     grads = _make_grads(outputs, grad_outputs, is_grads_batched)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
@@ -156,6 +161,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                                "allow_unused=True if this is the desired behavior.")
         if g is None and materialize_grads:
             g = Tensor._of(program.record(TABLE["full"], (0,), (t._aval.shape, t.dtype)))
+            g._req = create_graph
         elif g is not None and not create_graph and g.requires_grad:
             g = g.detach()
         results.append(g)

@@ -2,11 +2,12 @@
 
 import itertools
 import weakref
+from typing import NamedTuple
 
 from torchish.autograd import where
 from torchish.autograd.modes import state
-from torchish.ops import TABLE
-from torchish.tensor import Tensor
+from torchish.ops import TABLE, dtypes
+from torchish.tensor import Size, Tensor, device
 
 sequence = itertools.count()
 FREED = object()
@@ -19,6 +20,14 @@ HINT = (" Hint: enable anomaly detection to find the operation that failed to co
         "torch.autograd.set_detect_anomaly(True, check_nan=False).")
 ANOMALY_HINT = (" Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
                 "question was changed in there or anywhere later. Good luck!")
+
+
+class InputMetadata(NamedTuple):
+    """What a node expects as a gradient."""
+
+    shape: Size
+    dtype: dtypes.dtype
+    device: device
 
 
 class Node:
@@ -49,6 +58,20 @@ class Node:
 
     def _sequence_nr(self):
         return self.sequence
+
+    @property
+    def _input_metadata(self):
+        return tuple(InputMetadata(Size(a.shape), dtypes.FROM_NP[a.dtype], device("cpu")) for a in self.outs if a is not None)
+
+    def __call__(self, *grads):
+        """The gradients that the node gives for these."""
+        if len(grads) != len(self.outs):
+            raise TypeError(f"expected {len(self.outs)} arguments, got {len(grads)} instead")
+        for i, g in enumerate(grads):
+            if g is not None and not isinstance(g, Tensor):
+                raise TypeError(f"argument {i} is not a Variable")
+        out = tuple(self.run(list(grads), tuple([k for k, e in enumerate(self.edges) if e is not None])))
+        return out[0] if len(out) == 1 else out
 
     def register_hook(self, fn):
         """`fn(grad_inputs, grad_outputs) -> grad_inputs or None`, after the node ran."""
@@ -139,10 +162,25 @@ UNWRITABLE = {
                 "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."}
 
 
-def check_writable(m, what):
+# the mode in which a view was made -> (its name, how the write was made instead, the block)
+OTHER_MODE = {"no_grad": ("no_grad mode", "with grad mode enabled", "no_grad"),
+              "inference": ("inference mode", "in normal mode", "inference_mode")}
+
+
+def check_writable(t, what):
     """Refuse views whose history can't be made anew; `what` happened to it."""
+    m = t._meta
+    if m.creation == "default":
+        return
     if m.creation in UNWRITABLE:
         raise RuntimeError(f"Output {m.number} of {m.source} is a view and {what}. {UNWRITABLE[m.creation]}")
+    mode, how, block = OTHER_MODE[m.creation]
+    start = "A view was" if t._fn is None else \
+        f"Output {t._nr} of {m.source or _short(t._fn.name())} is a view of a view which was"
+    raise RuntimeError(f"{start} created in {mode} and {what} {how}. Given that this use case is ambiguous and error-prone, it is "
+                       "forbidden. You can clarify your code by moving both the view and the inplace either both inside the "
+                       f"{block} block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+                       "tracked).")
 
 
 def grad_fn_of(t):
@@ -153,7 +191,7 @@ def grad_fn_of(t):
         return None
     version = counter_of(t).version
     if version != m.version and base.requires_grad and not t._inference:
-        check_writable(m, "its base or another view of its base has been modified inplace")
+        check_writable(t, "its base or another view of its base has been modified inplace")
         t._fn = view_node(t, base)
         t._nr = 0
         m.version = version
@@ -221,11 +259,8 @@ class Packed:
 
     __slots__ = ("packed", "unpack", "edge", "nr")
 
-    def __init__(self, t, nr):
-        hooks = state.saved_hooks[-1]
-        if hooks.__class__ is Disabled:
-            raise RuntimeError(hooks.message)
-        pack, self.unpack = hooks
+    def __init__(self, t, nr, hooks=None):
+        pack, self.unpack = hooks or state.saved_hooks[-1]
         self.nr, self.edge = nr, edge_of(t) if nr is None else None
         before = t._version
         with _no_hooks():
@@ -243,7 +278,9 @@ class Packed:
                             f"{type(t).__name__}")
         t = plain_copy(t)
         edge = self.edge if self.nr is None else (node, self.nr)
-        if edge is not None:
+        if edge is not None and edge[0].__class__ is AccumulateGrad:
+            t._req, t._accumulator = True, weakref.ref(edge[0])
+        elif edge is not None:
             t._fn, t._nr = edge
         return t
 
@@ -304,13 +341,6 @@ def plain_copy(t):
     return out
 
 
-class Disabled:
-    """Marks that saving tensors is switched off with a message."""
-
-    def __init__(self, message):
-        self.message = message
-
-
 class _no_hooks:
     def __enter__(self):
         self.previous = state.saved_hooks
@@ -369,6 +399,8 @@ class OpNode(Node):
     def __getattr__(self, name):
         if name.startswith("_saved_"):
             return saved_attribute(self, name[7:])
+        if name.startswith("_raw_saved_"):
+            return raw_saved(self, name[11:])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
@@ -398,22 +430,70 @@ def differentiated(name, aval):
     return name == "other" and aval is not type(None)
 
 
-def saved_attribute(node, name):
-    """`grad_fn._saved_self` and the like: saved operands by PyTorch's names."""
-    row = node.pull.sig.op
-    row = getattr(row, "row", row)
+def saved_position(node, name):
+    """Where the node keeps what PyTorch saves under a name, or None."""
+    pull = node.pull
+    row = getattr(pull.sig.op, "row", pull.sig.op)
     names = ["self" if n == "input" else n for n in getattr(row, "operands", ())]
+    for i, pos in enumerate(pull.passed):
+        if pos < len(names) and names[pos] == name:
+            return i
+    return len(pull.passed) if name == "result" and pull.results else None
+
+
+def saved_attribute(node, name):
+    """`grad_fn._saved_self` and the like: saved operands, and attributes, by PyTorch's names."""
     if node.saved is FREED:
         raise RuntimeError(second_time(node))
-    passed = node.pull.passed
-    for i, pos in enumerate(passed):
-        if pos < len(names) and names[pos] == name:
-            return opened(node, node.saved[i])
-    if name == "result" and node.pull.results:
-        return opened(node, node.saved[len(passed)])
-    if name in row.attrs:
-        return node.pull.sig.attrs[row.attrs.index(name)]
+    i = saved_position(node, name)
+    if i is not None:
+        return opened(node, node.saved[i])
+    sig = node.pull.sig
+    attrs = getattr(sig.op, "row", sig.op).attrs
+    if name in attrs:
+        return sig.attrs[attrs.index(name)]
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
+
+
+class SavedTensor:
+    """A saved tensor that can get hooks of its own; `place`: where the node keeps it in its list."""
+
+    def __init__(self, *of):
+        if not of:
+            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+        self._of = of
+
+    def register_hooks(self, *hooks):
+        """Keep `pack_hook(tensor)` in its place, and call `unpack_hook` on that when it is used."""
+        if len(hooks) != 2 or not all(map(callable, hooks)):
+            raise TypeError("register_hooks(): incompatible function arguments. The following argument types are supported:\n    1. "
+                            "(self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: collections.abc.Callable) "
+                            f"-> None\n\nInvoked with: {', '.join(map(repr, (self, *hooks)))}")
+        node, name, place = self._of
+        kept = getattr(node, name)
+        if kept is FREED:
+            raise RuntimeError(FREED_HOOKS)
+        s = kept[place]
+        if s is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if s.__class__ is Packed:
+            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
+                               "is allowed at a time.")
+        kept[place] = Packed(opened(node, s), s.nr if isinstance(s, SavedResult) else None, hooks)
+        node.plain = False
+
+
+FREED_HOOKS = ("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when "
+               "you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second "
+               "time or if you need to access saved variables after calling backward.")
+
+
+def raw_saved(node, name):
+    """`grad_fn._raw_saved_self` and the like."""
+    i = saved_position(node, name)
+    if i is None:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '_raw_saved_{name}'")
+    return SavedTensor(node, "saved", i)
 
 
 def second_time(node):
@@ -430,27 +510,33 @@ class CopySlices(Node):
 
     plain = False
 
-    def __init__(self, base_edge, base_aval, chain, inner, has_self):
-        rest = inner.edges[1:] if has_self else inner.edges
-        Node.__init__(self, (base_edge, *rest), (base_aval,))
-        self.chain, self.inner = chain, (inner, has_self)
+    def __init__(self, base_edge, base_aval, chain, inner, own):
+        edges = inner.edges
+        Node.__init__(self, (base_edge, *(edges if own is None else edges[:own] + edges[own + 1:])), (base_aval,))
+        self.chain, self.inner, self.own = chain, inner, own
         self.place = inner.place
 
     def release(self):
-        self.inner[0].release()
+        self.inner.release()
 
     def run(self, cts, needed):
         from torchish.autograd.dispatch import apply
         from torchish.ops.derive import chain_op
-        ct = cts[0]
+        ct, own = cts[0], self.own
         if ct is None:
             return [None] * len(self.edges)
-        inner, has_self = self.inner
         read, numbers = chain_op(self.chain)
         slots = apply(read, (ct, *numbers))
-        grads = inner.run([slots], tuple(range(len(inner.edges))))
-        mine = grads[0] if has_self else None
+        grads = list(self.inner.run([slots], self._needed_inside(needed)))
+        mine = None if own is None else grads.pop(own)
         if mine is None:
             mine = apply(TABLE["zero"], (slots,))
         put, numbers = chain_op(self.chain, put=True)
-        return [apply(put, (ct, mine, *numbers)), *(grads[1:] if has_self else grads)]
+        return [apply(put, (ct, mine, *numbers)), *grads]
+
+    def _needed_inside(self, needed):
+        """The edges of the writer that are wanted: its own slots with the base."""
+        own = self.own
+        if own is None:
+            return tuple([k - 1 for k in needed if k])
+        return tuple(sorted([own if k == 0 else k - 1 if k - 1 < own else k for k in needed]))

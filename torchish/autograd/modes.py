@@ -3,6 +3,10 @@
 import functools
 import inspect
 import threading
+import warnings
+
+CLASSES = ("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. To "
+           "preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.")
 
 
 class _State(threading.local):
@@ -11,6 +15,7 @@ class _State(threading.local):
     anomaly = False
     check_nan = True
     saved_hooks = ()
+    multithreading = True
     level = None            # the innermost open level of forward mode
     door = None             # what operations go through instead of the usual way: autocast, else the level
     task = None             # the live backward pass that runs in this thread
@@ -24,6 +29,7 @@ class _Mode:
 
     def __call__(self, fn):
         if inspect.isclass(fn):
+            warnings.warn(CLASSES, FutureWarning, stacklevel=2)
             fn.__init__ = self(fn.__init__)
             return fn
         if inspect.isgeneratorfunction(fn):
@@ -100,6 +106,23 @@ class set_grad_enabled(_Mode):
 
     def __exit__(self, *exc):
         state.grad = self.previous
+
+    def clone(self):
+        return self.__class__(self.mode)
+
+
+class set_multithreading_enabled(_Mode):
+    """A flag that is kept for scripts: backward runs in the thread that calls it, always."""
+
+    def __init__(self, mode):
+        self.previous = state.multithreading
+        self.mode = state.multithreading = bool(mode)
+
+    def __enter__(self):
+        """The flag was set when the object was made."""
+
+    def __exit__(self, *exc):
+        state.multithreading = self.previous
 
     def clone(self):
         return self.__class__(self.mode)

@@ -38,6 +38,11 @@ class saved_tensors_hooks:
         state.saved_hooks = self.previous
 
 
+def hooks_enabled():
+    """Whether saved_tensors_hooks may be used now."""
+    return _disabled.message is None
+
+
 class save_on_cpu(saved_tensors_hooks):
     """Keep saved tensors in the host's memory until backward needs them."""
 

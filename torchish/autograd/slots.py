@@ -37,7 +37,7 @@ def _get_requires_grad(self):
     return m is not None and m.base is not self and m.base.requires_grad and differentiable(self)
 
 
-def _set_requires_grad(self, flag):
+def _set_requires_grad(self, flag=None):
     if not isinstance(flag, bool):
         raise RuntimeError("requires_grad must be a bool")
     if not self.is_leaf:
@@ -51,7 +51,7 @@ def _set_requires_grad(self, flag):
     self._req = bool(flag)
 
 
-Tensor.requires_grad = property(_get_requires_grad, _set_requires_grad, doc="Whether gradients flow to or through this tensor.")
+Tensor.requires_grad = property(_get_requires_grad, _set_requires_grad, _set_requires_grad, doc="Whether gradients flow to or through this tensor.")
 
 
 @attach
@@ -202,7 +202,26 @@ def _set_data(self, new):
     self._accumulator = None
 
 
-Tensor.data = property(_get_data, _set_data, doc="The contents without history: shares storage, not the version counter.")
+def _undeletable(text):
+    def delete(self):
+        raise RuntimeError(text)
+    return delete
+
+
+def _set_history(self, node):
+    if node is not None:
+        raise RuntimeError("_grad_fn can be only set to None")
+    detach_(self)
+
+
+def _set_hooks(self, hooks):
+    self._hooks = hooks
+
+
+Tensor._grad_fn = property(lambda self: self.grad_fn, _set_history, _undeletable("Deletion of _grad_fn not allowed. Detach tensor instead!"))
+Tensor._backward_hooks = property(lambda self: self._hooks, _set_hooks, _undeletable("Deletion of _backwards_hooks not allowed!"))
+Tensor.data = property(_get_data, _set_data, _undeletable("Deleting tensor data is not allowed. Delete tensor instead!"),
+                       doc="The contents without history: shares storage, not the version counter.")
 
 
 @attach

@@ -3,23 +3,46 @@
 import linecache
 import os
 import sys
+import traceback
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _inside = {}
 
 
-def here():
+def _own(code):
+    return code.co_filename.startswith((_PACKAGE, "<torchish"))
+
+
+class Place(tuple):
+    """What `here` gives in anomaly mode: with the whole stack of the user's frames as text."""
+
+    stack = None
+
+
+def traced():
+    """`here`, with the stack."""
+    frames = [(f, line) for f, line in traceback.walk_stack(sys._getframe(1)) if not _own(f.f_code)]
+    stack = traceback.StackSummary.extract(reversed(frames))
+    place = Place((frames[0][0].f_code, frames[0][0].f_lasti))
+    place.stack = "".join(stack.format())
+    return place
+
+
+def nearest():
     """(code, instruction) of the nearest frame outside torchish."""
     f = sys._getframe(2)
     while f is not None:
         code = f.f_code
         inside = _inside.get(code)
         if inside is None:
-            inside = _inside[code] = code.co_filename.startswith(_PACKAGE) or code.co_filename.startswith("<torchish")
+            inside = _inside[code] = _own(code)
         if not inside:
             return code, f.f_lasti
         f = f.f_back
     return None
+
+
+here = nearest          # anomaly mode puts `traced` in its place
 
 
 def text(place):
