@@ -71,3 +71,41 @@ def test_a_mapped_tensor_prints_all_of_its_entries(torch, rows):
     seen = []
     torch.vmap(lambda row: seen.append(repr(row)) or row)(rows)
     assert seen == ["BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[0., 1., 2.],\n            [3., 4., 5.]])\n)"]
+
+
+DRAWS = {
+    "rand": lambda torch, row: torch.rand(3) * row, "randn_like": lambda torch, row: torch.randn_like(row),
+    "dropout": lambda torch, row: torch.nn.functional.dropout(row), "randperm": lambda torch, row: torch.randperm(3),
+    "closed over": lambda torch, row: torch.nn.functional.dropout(torch.ones(3)),
+    "normal": lambda torch, row: torch.normal(row, 1.0), "std": lambda torch, row: torch.normal(0.0, torch.ones(2)),
+    "bernoulli": lambda torch, row: torch.bernoulli(row / 9), "multinomial": lambda torch, row: torch.multinomial(row + 1, 2),
+    "poisson": lambda torch, row: torch.poisson(row), "uniform_": lambda torch, row: row.clone().uniform_(),
+    "bernoulli_": lambda torch, row: row.clone().bernoulli_(torch.full((1,), 0.5)), "new": lambda torch, row: torch.zeros(2).uniform_(),
+    "channels": lambda torch, row: torch.nn.functional.dropout1d(row[None, None]),
+    "alpha": lambda torch, row: torch.nn.functional.alpha_dropout(row, training=True),
+    "distribution": lambda torch, row: torch.distributions.Normal(row, 1.0).sample(),
+    "nested": lambda torch, row: torch.vmap(lambda x: torch.randint(0, 9, (2,)) + x, randomness="different")(row),
+    "same in": lambda torch, row: torch.vmap(lambda x: torch.rand(1) + x, randomness="same")(row)}
+
+
+@pytest.mark.parametrize("randomness", ["error", "same", "different"])
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers_under_vmap(torch, recorded, name, randomness):
+    torch.manual_seed(0)
+    rows = torch.arange(6.0).reshape(2, 3)
+    try:
+        value = torch.vmap(lambda row: DRAWS[name](torch, row), randomness=randomness)(rows)
+    except RuntimeError as e:
+        value = str(e)
+    recorded([value, torch.rand(1)], rtol=1e-6)
+
+
+def test_random_numbers_of_other_transforms(torch, recorded):
+    func, ones = torch.func, torch.ones(4, 3)
+    torch.manual_seed(0)
+    recorded([torch.vmap(lambda x: x * torch.rand(()), randomness="different", chunk_size=3)(ones),
+              torch.vmap(lambda x: x * torch.rand(()), randomness="same", chunk_size=3)(ones),
+              func.grad(lambda x: torch.vmap(torch.nn.functional.dropout, randomness="different")(x).sum())(ones),
+              func.jacfwd(lambda x: x * torch.rand(3), randomness="same")(ones[0]), func.jacrev(lambda x: x * torch.rand(3))(ones[0])])
+    with raises(RuntimeError, "vmap: called random operation while in randomness error mode."):
+        func.jacfwd(lambda x: x * torch.rand(3))(ones[0])

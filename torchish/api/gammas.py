@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from torchish.api.creation import from_array
+from torchish.api.drawing import of_parameters
 from torchish.api.random import default_generator
 from torchish.autograd.dispatch import apply
 from torchish.ops import TABLE
@@ -82,6 +83,7 @@ def _gammas(shapes, generator):
     return np.array(out)
 
 
+@of_parameters
 def _standard_gamma(self, generator=None):
     """Gamma numbers with the shapes `self` and rate 1."""
     shapes = self._numpy()
@@ -89,6 +91,7 @@ def _standard_gamma(self, generator=None):
     return apply(TABLE["standard_gamma"], (from_array(made.reshape(shapes.shape)), self))
 
 
+@of_parameters
 def _sample_dirichlet(self, generator=None):
     """Points of the simplex with the concentrations `self` along the last dimension."""
     alpha = self._numpy()
@@ -137,6 +140,7 @@ def _poisson_large(rate, draws):
             return k
 
 
+@of_parameters
 def poisson(input, generator=None):
     """Poisson numbers with the rates `input`."""
     rates = input._numpy()
@@ -198,6 +202,7 @@ def _binomial(n, p, draws):
     return (_binomial_large if n * p >= 10 else _binomial_small)(n, p, draws)
 
 
+@of_parameters
 def binomial(count, prob, generator=None):
     """Numbers of successes in `count` trials with the probabilities `prob`."""
     if not count.dtype.is_floating_point:

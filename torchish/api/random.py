@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from torchish.api.creation import _dtype, _into, _size, finish, from_array
+from torchish.api.drawing import drawing_levels, in_place, mapped, of_parameters
 from torchish.autograd.dispatch import apply, check_inplace
 from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
@@ -89,8 +90,12 @@ def set_rng_state(new_state):
     default_generator.set_state(new_state)
 
 
-def _made(array, shape, d, requires_grad=False, device=None, out=None):
-    return _into(out, finish(from_array(np.asarray(array).astype(d.np, copy=False).reshape(shape)), requires_grad, device))
+def _made(draw, shape, d, requires_grad=False, device=None, out=None):
+    """A tensor of `draw(how many)` numbers; its own for each entry of a vmap that asks for it."""
+    levels = drawing_levels()
+    whole = (*[level.size for level in levels], *shape)
+    array = np.asarray(draw(math.prod(whole))).astype(d.np, copy=False).reshape(whole)
+    return _into(out, mapped(finish(from_array(array), requires_grad, device), levels))
 
 
 def _float_factory(method):
@@ -98,7 +103,8 @@ def _float_factory(method):
         if "size" in kw:
             size = (kw["size"],)
         shape, d = _size(size), _dtype(dtype)
-        return _made(getattr(_stream(generator), method)(math.prod(shape), d.np), shape, d, requires_grad, device, out)
+        draw = getattr(_stream(generator), method)
+        return _made(lambda n: draw(n, d.np), shape, d, requires_grad, device, out)
     return factory
 
 
@@ -119,12 +125,13 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     d = dtypes.int64 if dtype is None else dtype
     shape = _size((size,))
-    return _made(_stream(generator).random_from_to(math.prod(shape), d.np, int(low), int(high)), shape, d, requires_grad, device, out)
+    return _made(lambda n: _stream(generator).random_from_to(n, d.np, int(low), int(high)), shape, d, requires_grad, device, out)
 
 
 def randperm(n, *, generator=None, out=None, dtype=dtypes.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A random permutation of 0 … n-1."""
-    return _made(_stream(generator).randperm(int(n)), (int(n),), dtype, requires_grad, device, out)
+    n, stream = int(n), _stream(generator)
+    return _made(lambda total: [stream.randperm(n) for _ in range(total // n)] if n else [], (n,), dtype, requires_grad, device, out)
 
 
 def _like(fn):
@@ -146,29 +153,44 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, de
     """Normal numbers with given means and deviations (numbers or tensors)."""
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         shape, d = _size((size,)), _dtype(dtype)
-        return _made(_stream(generator).normal(math.prod(shape), d.np, float(mean), float(std)), shape, d, requires_grad, device, out)
+        return _made(lambda n: _stream(generator).normal(n, d.np, float(mean), float(std)), shape, d, requires_grad, device, out)
+    return _into(out, _normal_around(mean, std, generator))
+
+
+@of_parameters
+def _normal_around(mean, std, generator):
     like = mean if isinstance(mean, Tensor) else std
     shape = np.broadcast_shapes(*[x._aval.shape for x in (mean, std) if isinstance(x, Tensor)])
     if isinstance(std, Tensor) and std.numel() and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    z = _made(_stream(generator).normal(math.prod(shape), like.dtype.np), shape, like.dtype)
+    z = _made(lambda n: _stream(generator).normal(n, like.dtype.np), shape, like.dtype)
     with no_grad():
         made = z * std + mean
     parameters = tuple(x for x in (mean, std) if isinstance(x, Tensor))
     row = "both" if len(parameters) == 2 else "mean" if like is mean else "std"
-    return _into(out, apply(TABLE["normal_" + row], (made, *parameters)))
+    return apply(TABLE["normal_" + row], (made, *parameters))
 
 
 def bernoulli(input, p=None, *, generator=None, out=None):
     """0/1 draws with the probabilities `input` (or `p` everywhere)."""
+    return _into(out, _bernoulli(input, p, generator))
+
+
+@of_parameters
+def _bernoulli(input, p, generator):
     if p is not None:
-        made = _made(_stream(generator).bernoulli(float(p), input.numel(), input.dtype.np), input._aval.shape, input.dtype)
-        return _into(out, apply(TABLE["bernoulli_p"], (made, input)))
+        made = bernoulli_numbers(input._aval.shape, float(p), input.dtype, generator=generator)
+        return apply(TABLE["bernoulli_p"], (made, input))
     a = input._numpy()
     if a.size and not ((a >= 0) & (a <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
                            "please report an enhancement request to PyTorch.)")
-    return _into(out, apply(TABLE["bernoulli"], (_made(_stream(generator).bernoulli(a.reshape(-1)), a.shape, input.dtype), input)))
+    return apply(TABLE["bernoulli"], (_made(lambda n: _stream(generator).bernoulli(a.reshape(-1)), a.shape, input.dtype), input))
+
+
+def bernoulli_numbers(shape, p, dtype, device=None, generator=None):
+    """Numbers that are 1 with probability `p`, else 0."""
+    return _made(lambda n: _stream(generator).bernoulli(p, n, dtype.np), tuple(shape), dtype, device=device)
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
@@ -179,7 +201,17 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
     if input.ndim and input.size(-1) > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
-    return _into(out, from_array(np.asarray(_stream(generator).multinomial(input._numpy(), num_samples, replacement), "int64")))
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    return _into(out, _multinomial(input, num_samples, replacement, generator))
+
+
+@of_parameters
+def _multinomial(input, num_samples, replacement, generator):
+    weights = input._numpy()
+    rows = weights.reshape(-1, weights.shape[-1]) if weights.ndim > 2 else weights
+    drawn = np.asarray(_stream(generator).multinomial(rows, num_samples, replacement), "int64")
+    return from_array(drawn.reshape(*weights.shape[:-1], -1) if weights.ndim > 2 else drawn)
 
 
 def _fill(self, array):
@@ -191,6 +223,7 @@ def _fill(self, array):
     return self
 
 
+@in_place
 def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kw):
     from_ = kw.get("from", from_)
     if from_ > to:
@@ -198,12 +231,14 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kw):
     return _fill(self, _stream(generator).uniform(self.numel(), self.dtype.np, float(from_), float(to)))
 
 
+@in_place
 def normal_(self, mean=0.0, std=1.0, *, generator=None):
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return _fill(self, _stream(generator).normal(self.numel(), self.dtype.np, float(mean), float(std), self.is_contiguous()))
 
 
+@in_place
 def bernoulli_(self, p=0.5, *, generator=None):
     if isinstance(p, Tensor):
         return _fill(self, _stream(generator).bernoulli(np.broadcast_to(p._numpy(), self._aval.shape).reshape(-1)))
@@ -212,6 +247,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
     return _fill(self, _stream(generator).bernoulli(float(p), self.numel(), self.dtype.np))
 
 
+@in_place
 def random_(self, from_=None, to=None, *, generator=None, **kw):
     from_ = kw.get("from", from_)
     if from_ is None and to is None:
@@ -226,7 +262,7 @@ def _sampled(name, *defaults):
         values = list(args) + list(kw.values()) + list(defaults[len(args) + len(kw):])
         return _fill(self, getattr(_stream(generator), name)(self.numel(), self.dtype.np, *map(float, values)))
     method.__name__ = name + "_"
-    return method
+    return in_place(method)
 
 
 exponential_, cauchy_ = _sampled("exponential", 1.0), _sampled("cauchy", 0.0, 1.0)
@@ -246,12 +282,6 @@ class fork_rng:
         if self.enabled:
             set_rng_state(self.saved)
 
-
-def dropout_mask(input, p):
-    """What PyTorch's CPU dropout multiplies with: kept entries are 1 / (1 - p)."""
-    shape = input._aval.shape
-    keep = _stream(None).bernoulli(1 - p, math.prod(shape), input.dtype.np).reshape(shape)
-    return apply(TABLE["div"], (from_array(np.asarray(keep).astype(input.dtype.np)), 1 - p), (None,))
 
 
 TORCH = {f: globals()[f] for f in ("Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state",

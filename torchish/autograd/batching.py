@@ -25,14 +25,30 @@ _active = _Active()
 
 
 @contextlib.contextmanager
-def level_of(size):
+def level_of(size, randomness="error"):
     """A new mapped dimension, as long as the block runs."""
-    level, previous = Level(size), _active.levels
-    _active.levels = (*previous, level)
-    try:
+    level = Level(size, randomness)
+    with _running((*_active.levels, level)):
         yield level
+
+
+@contextlib.contextmanager
+def _running(levels):
+    previous, _active.levels = _active.levels, levels
+    try:
+        yield
     finally:
         _active.levels = previous
+
+
+def running():
+    """The levels of the vmaps that run in this thread, outermost first."""
+    return _active.levels
+
+
+def outside():
+    """What runs inside is in no vmap."""
+    return _running(())
 
 
 class LevelNode(Node):

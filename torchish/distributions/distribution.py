@@ -3,6 +3,7 @@
 import warnings
 
 import torchish as torch
+from torchish.autograd.batching import whole
 from torchish.distributions import constraints
 from torchish.distributions.utils import lazy_property
 
@@ -46,7 +47,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # another form of a parameter that is checked
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not whole(constraint.check(value)).all():
                 raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                                  f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}")
 
@@ -159,7 +160,7 @@ class Distribution:
             warnings.warn(f"{type(self)} does not define `support` to enable sample validation. Please initialize the distribution "
                           "with `validate_args=False` to turn off validation.", stacklevel=3)
             return
-        if not support.check(value).all():
+        if not whole(support.check(value)).all():
             raise ValueError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                              f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}")
 

@@ -9,9 +9,6 @@ from torchish.ops import TABLE
 from torchish.tensor import Tensor
 from torchish.utils._pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_structure, tree_unflatten
 
-RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
-          "vmap or perform the randomness operation out of vmap")
-
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """`func` mapped over the dimensions `in_dims` of its arguments (None: the same for every entry)."""
@@ -77,9 +74,7 @@ def mapped_inputs(func, in_dims, args):
 
 def run(func, leaves, dims, spec, size, out_dims, randomness, kwargs):
     """One call of `func` on batched tensors."""
-    stream = random.default_generator._stream
-    before = stream.get_state()
-    with level_of(size) as level:
+    with level_of(size, randomness) as level:
         entered = [x if d is None else enter(x, level, d) for x, d in zip(leaves, dims)]
         result = func(*tree_unflatten(entered, spec), **kwargs)
         outs, out_spec = tree_flatten(result)
@@ -87,12 +82,6 @@ def run(func, leaves, dims, spec, size, out_dims, randomness, kwargs):
         for x, d, e in zip(leaves, dims, entered):
             if d is not None and e._version:
                 x.copy_(leave(e, level, d))         # the function wrote to its argument
-    if randomness != "same" and bytes(stream.get_state()) != bytes(before):
-        stream.set_state(before)
-        if randomness == "error":
-            raise RuntimeError(RANDOM)
-        raise NotImplementedError("torchish: vmap with randomness='different' is not supported; draw the random tensors before vmap and "
-                                  "map over them")
     return out
 
 

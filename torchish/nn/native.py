@@ -3,6 +3,7 @@
 import math
 
 import torchish as torch
+from torchish.api.random import bernoulli_numbers
 from torchish.autograd.dispatch import apply
 from torchish.nn import functional as F
 from torchish.nn._functional import recurrent
@@ -46,7 +47,7 @@ def native_dropout(input, p, train):
         return input.clone(), torch.ones_like(input, dtype=torch.bool)
     if p == 1:
         return torch.zeros_like(input), torch.zeros_like(input, dtype=torch.bool)
-    mask = torch.empty_like(input).bernoulli_(1 - p)
+    mask = bernoulli_numbers(input.shape, 1 - p, input.dtype, input.device)
     return input * mask * (1 / (1 - p)), mask.bool()
 
 

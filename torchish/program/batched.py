@@ -23,10 +23,10 @@ _levels = weakref.WeakValueDictionary()     # index -> Level
 class Level:
     """One mapped dimension. Its index is free again when nobody holds the level any more, so that signatures come back."""
 
-    __slots__ = ("index", "size", "__weakref__")
+    __slots__ = ("index", "size", "randomness", "__weakref__")
 
-    def __init__(self, size):
-        self.index, self.size = next(i for i in itertools.count(1) if i not in _levels), size
+    def __init__(self, size, randomness="error"):
+        self.index, self.size, self.randomness = next(i for i in itertools.count(1) if i not in _levels), size, randomness
         _levels[self.index] = self
 
 

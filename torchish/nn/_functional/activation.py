@@ -5,6 +5,7 @@ import warnings
 
 import torchish as torch
 from torchish.api.bind import functional as _rows
+from torchish.api.random import bernoulli_numbers
 from torchish.autograd.dispatch import inplace as _write
 from torchish.ops import TABLE
 
@@ -196,10 +197,10 @@ def _mask(input, p, per_channel):
     if per_channel:
         if input.dim() < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        noise = torch.empty(input.shape[:2] + (1,) * (input.dim() - 2), dtype=input.dtype, device=input.device)
+        shape = input.shape[:2] + (1,) * (input.dim() - 2)
     else:
-        noise = torch.empty_like(input, requires_grad=False)
-    return noise.bernoulli_(1 - p)
+        shape = input.shape
+    return bernoulli_numbers(shape, 1 - p, input.dtype, input.device)
 
 
 def _drop(input, p, training, inplace, per_channel=False):
