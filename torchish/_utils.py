@@ -7,6 +7,7 @@ import collections
 import contextlib
 import functools
 import importlib
+import pkgutil
 import sys
 import types
 
@@ -125,6 +126,9 @@ def reduce_tensor(tensor):
     """The call that makes this tensor anew, as PyTorch writes it."""
     from torchish import Tensor
     from torchish.nn import Parameter
+    from torchish.nn.parameter import is_lazy
+    if is_lazy(tensor):
+        return tensor.__reduce_ex__(2)
     # names with an underscore are the tensor's own slots
     state = {k: v for k, v in vars(tensor).items() if not k.startswith("_")}
     if type(tensor) is Parameter:
@@ -150,12 +154,18 @@ def torch_name(obj):
     if obj in REBUILD_NAMES:
         return REBUILD_NAMES[obj]
     packages = (obj.__module__ or "").split(".")
-    if packages[0] != "torchish":
+    if packages[0] not in ("torchish", "torch"):
         return None
+    packages[0] = "torchish"
     for i in range(len(packages)):
         if getattr(sys.modules.get(".".join(packages[:i + 1])), obj.__qualname__, None) is obj:
             return ".".join(["torch", *packages[1:i + 1]]), obj.__qualname__
     return None
+
+
+# modules and classes of PyTorch's own that hold the functions of saved modules
+INSIDE = {"torch._C._nn": "torch.nn.functional"}
+HOLDERS = {("torch._C", "_VariableFunctionsClass"): "torchish", ("torch._C", "TensorBase"): "torchish.Tensor"}
 
 
 def resolve(module, name):
@@ -164,7 +174,9 @@ def resolve(module, name):
         return STORAGE_TYPES[module, name]
     if (module, name) in REBUILD:
         return REBUILD[module, name]
-    packages = ["torchish", *module.split(".")[1:]]
+    if (module, name) in HOLDERS:
+        return pkgutil.resolve_name(HOLDERS[module, name])
+    packages = ["torchish", *INSIDE.get(module, module).split(".")[1:]]
     while packages:
         with contextlib.suppress(ModuleNotFoundError, AttributeError):
             return functools.reduce(getattr, name.split("."), importlib.import_module(".".join(packages)))

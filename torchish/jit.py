@@ -15,10 +15,11 @@ ScriptModule = Module
 def _check_ready(module):
     """Refuse modules whose parameters have no shape yet, as a compiler must."""
     for part in module.modules():
-        for name, p in part.named_parameters(recurse=False):
-            if is_lazy(p):
+        for what, tensors in ("parameters", part._parameters), ("buffers", part._buffers):
+            name = next((name for name, t in tensors.items() if is_lazy(t)), None)
+            if name is not None:
                 kind = typename(part).replace("torchish", "torch", 1)
-                raise RuntimeError(f"'{kind}' has uninitialized parameters {name}. Did you forget to run a forward pass?")
+                raise RuntimeError(f"'{kind}' has uninitialized {what} {name}. Did you forget to run a forward pass?")
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):

@@ -209,7 +209,9 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
     op = inplace_op(row)
     operands = (t, *args)
     for a in args:
-        if isinstance(a, Tensor) and a._storage is t._storage and a is not t and t._view is not None and _partly_overlaps(t, a):
+        # what is broadcast in an assignment is read first
+        if isinstance(a, Tensor) and a._storage is t._storage and a is not t and _partly_overlaps(t, a) and not (
+                overlap_ok and a._aval.shape != t._aval.shape):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
                                "single memory location. Please clone() the tensor before performing the operation.")
     values = [a._value if isinstance(a, Tensor) else a for a in operands]

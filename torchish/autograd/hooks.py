@@ -12,6 +12,8 @@ _ids = itertools.count()
 class RemovableHandle:
     """Removes its hook; removing twice is fine."""
 
+    __module__ = "torchish.utils.hooks"     # where saved modules look for it
+
     def __init__(self, hooks_dict, *, extra_dict=None):
         self.id = next(_ids)
         self.hooks_dict_ref = weakref.ref(hooks_dict) if isinstance(hooks_dict, OrderedDict) else (lambda: hooks_dict)

@@ -1,7 +1,10 @@
 """torch.nn.functional."""
 # ruff: noqa: E402, F403
 
+import types as _types
+
 from torchish.api.bind import functional as _rows
+from torchish.api.bind import torch as _torch
 
 # The rows of the op table come first; what needs another signature or is composed of several operations replaces them.
 globals().update(_rows)
@@ -80,3 +83,8 @@ from torchish.nn._functional.norm import (
 )
 from torchish.nn._functional.pooling import *
 from torchish.nn._functional.sparse import embedding, embedding_bag, one_hot, scaled_dot_product_attention
+
+# saved modules hold functions by the names that PyTorch knows
+for _name, _fn in [*globals().items()]:
+    if isinstance(_fn, _types.FunctionType) and _fn.__module__.startswith("torch") and _torch.get(_name) is not _fn:
+        _fn.__module__ = __name__

@@ -285,7 +285,8 @@ TORCH = DROPOUTS | recurrent.TORCH | BETWEEN_DEVICES | {f.__name__: f for f in (
     ctc_loss, grid_sampler, affine_grid_generator, adaptive_max_pool1d, constant_pad_nd, convolution,
     conv_tbc, embedding_renorm_, norm_except_dim, embedding_bag, segment_reduce,
     batch_norm_update_stats, _safe_softmax, _softmax_backward_data)}
-TORCH |= dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d"), grid_sampler)
+TORCH |= dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d", "_grid_sampler_2d_cpu_fallback"), grid_sampler)
 TORCH |= {name: getattr(F, name) for name in ("celu_", "selu_", "rrelu", "rrelu_", "pairwise_distance")}
 TORCH["_segment_reduce"] = segment_reduce
+TORCH |= dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), embedding_bag)
 F.conv_tbc = conv_tbc       # the one that nn.functional shares

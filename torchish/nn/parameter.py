@@ -81,6 +81,11 @@ def _caster(name, dtype):
     return cast
 
 
+def _allowed(name):
+    """An attribute that is read from an empty tensor of the same dtype."""
+    return property(lambda self: getattr(torch.Tensor._wrap(self._storage, self.__dict__["_aval"]), name))
+
+
 class UninitializedTensorMixin:
     """What parameters and buffers without a shape have in common."""
 
@@ -93,12 +98,20 @@ class UninitializedTensorMixin:
 
     @property
     def _view(self):
-        # every operation asks how it has to read its operand
+        # every operation asks how it has to read its operands, other functions ask for their shape
         kind = type(self).__name__
         raise ValueError(
             f"Attempted to use an uninitialized parameter in an operation. This error happens when you are using a `LazyModule` "
             f"or explicitly manipulating `torch.nn.parameter.{kind}` objects. When using LazyModules Call `forward` with a dummy "
             "batch to initialize the parameters before calling torch functions")
+
+    @_view.setter
+    def _aval(self, aval):
+        # where it is found once the class is `cls_to_become`
+        self.__dict__["_aval"] = aval
+
+    # what may be asked before there is a shape
+    dtype, ndim, size, is_floating_point, is_complex = map(_allowed, ("dtype", "ndim", "size", "is_floating_point", "is_complex"))
 
     @property
     def data(self):
@@ -132,7 +145,7 @@ class UninitializedTensorMixin:
     def copy_(self, other, non_blocking=False):
         """Nothing to copy from another one without a shape."""
         if not is_lazy(other):
-            self._view  # noqa: B018  (raises)
+            self._aval  # noqa: B018  (raises)
         return self
 
     def materialize(self, shape, device=None, dtype=None):

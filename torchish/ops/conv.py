@@ -190,12 +190,12 @@ def _pool_max(x, n, tables, return_indices):
     """The largest of each window; the first among equals, nan first of all."""
     sizes = x.shape[-n:]
     where, inside = _join(tables, sizes)
-    flat = x.reshape(x.shape[:-n] + (-1,))
+    flat = x.reshape(x.shape[:-n] + (math.prod(sizes),))
     low = -jnp.inf if dtype_of(x).category >= 2 else jnp.iinfo(x.dtype).min
     seen = jnp.where(inside, flat[..., where], jnp.asarray(low, x.dtype))
     best = jnp.argmax(lax.stop_gradient(seen), axis=-1, keepdims=True)
     index = jnp.take_along_axis(jnp.broadcast_to(where, seen.shape), best, -1)[..., 0].astype("int64")
-    values = jnp.take_along_axis(flat, index.reshape(flat.shape[:-1] + (-1,)), -1).reshape(index.shape)
+    values = jnp.take_along_axis(flat, index.reshape(flat.shape[:-1] + (math.prod(where.shape[:-1]),)), -1).reshape(index.shape)
     return (values, index) if return_indices else values
 
 
@@ -203,14 +203,17 @@ def _check_pooled(name, input, n):
     """The sizes that pooling takes: (channels, spatial…), with a batch in front that may be empty."""
     if input.ndim in (n + 1, n + 2) and 0 not in input.shape[-n - 1:]:
         return
-    if name == "max_pool3d" and input.ndim in (4, 5):
-        empty = next(d for d in range(input.ndim - 4, input.ndim) if not input.shape[d])
-        raise RuntimeError("max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, but "
-                           f"input has a shape of {list(input.shape)} and non-batch dimension {empty - input.ndim + 4} has length zero!")
+    if name.endswith("3d") and input.ndim in (4, 5):
+        routine = "max_pool3d_with_indices_out_cpu_template" if name.startswith("max") else name
+        raise RuntimeError(f"{routine}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+                           f"{list(input.shape)} and non-batch dimension 0 has length zero!")     # 0 whichever it is
     if name == "avg_pool3d":
         raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
-    raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
-                       f"{list(input.shape)}")
+    shape = list(input.shape)
+    if name == "avg_pool1d":    # computed in two dimensions
+        n, shape = 2, [*shape[:-1], 1, *shape[-1:]]
+    said = "max_pool1d: " if name == "max_pool1d" else ""
+    raise RuntimeError(f"{said}Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
 
 
 def _check_padding(kernel, padding):
@@ -221,7 +224,7 @@ def _check_padding(kernel, padding):
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1")
 
 
-def _check_adaptive(name, input, output_size, n):
+def check_adaptive(name, input, output_size, n):
     """`output_size` as PyTorch takes it: one number, or one (or None) a dimension."""
     if isinstance(output_size, int) or output_size is None:
         output_size = (output_size,) * n
@@ -232,9 +235,20 @@ def _check_adaptive(name, input, output_size, n):
     if n > 1 and input.ndim < n + 1:
         raise ValueError(f"Input dimension should be at least {n + 1}")
     if any(o is not None and o < 0 for o in output_size):
-        shown = ", ".join(str(o) for o in output_size)
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}" if "avg" in name else
-                           f"Trying to create tensor with negative dimension {min(output_size)}: {[*input.shape[:-n], *output_size]}")
+        if "max" in name:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(output_size)}: {[*input.shape[:-n], *output_size]}")
+        first, *rest = [1, *output_size] if n == 1 else output_size
+        raise RuntimeError(f"adaptive_avg_pool{max(n, 2)}d: elements of output_size must be greater than or equal to 0 but received "
+                           f"{{{first}, {','.join(map(str, rest))}}}")      # spaced as PyTorch prints them
+    shape = list(input.shape)
+    if name == "adaptive_avg_pool1d":   # computed in two dimensions
+        name, shape, n = "adaptive_avg_pool2d", [*shape[:-1], 1, *shape[-1:]], 2
+    # channels may be absent where the average is taken in two dimensions
+    checked = range(len(shape) - (n if name == "adaptive_avg_pool2d" else n + 1), len(shape))
+    empty = next((d for d in checked if d >= 0 and not shape[d]), None)
+    if empty is not None:
+        raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape} with "
+                           f"dimension {empty} being empty")
 
 
 def _register_pools(n):
@@ -275,17 +289,16 @@ def _register_pools(n):
         return total / count if dtype_of(input).category >= 2 else floor_quotient(total, count)
 
     def adaptive_max_pool(input, /, output_size, return_indices=False):
-        _check_adaptive(f"adaptive_max_pool{n}d", input, output_size, n)
+        check_adaptive(f"adaptive_max_pool{n}d", input, output_size, n)
         tables = [_adaptive_table(i, o) for i, o in zip(input.shape[-n:], _sizes(output_size, input, n))]
         return _pool_max(input, n, tables, return_indices)
 
     def adaptive_avg_pool(input, /, output_size):
-        _check_adaptive(f"adaptive_avg_pool{n}d", input, output_size, n)
+        check_adaptive(f"adaptive_avg_pool{n}d", input, output_size, n)
         y = input
         for k, o in enumerate(_sizes(output_size, input, n)):
             axis = input.ndim - n + k
-            weights = np.stack([((np.arange(y.shape[axis]) >= a) & (np.arange(y.shape[axis]) < b)) / (b - a)
-                                for a, b in adaptive_ranges(y.shape[axis], o)])
+            weights = averages(y.shape[axis], o)
             y = jnp.moveaxis(jnp.tensordot(y, jnp.asarray(weights, y.dtype), (axis, 1),
                                            precision=lax.Precision.HIGHEST), -1, axis)
         return y
@@ -312,6 +325,12 @@ def _window_count(sizes, kernel, stride, padding, outs, include_pad):
 
 def adaptive_ranges(size, out):
     return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
+
+
+def averages(size, out):
+    """The (out, size) weights of adaptive averaging."""
+    at = np.arange(size)
+    return np.array([((at >= a) & (at < b)) / (b - a) for a, b in adaptive_ranges(size, out)]).reshape(out, size)
 
 
 def _adaptive_table(size, out):

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchish.ops.conv import adaptive_ranges, tuple_of
+from torchish.ops.conv import averages, check_adaptive, tuple_of
+from torchish.ops.factor import floating
+from torchish.ops.promote import dtype_of, kernel
 from torchish.ops.table import op
 
 
@@ -83,8 +85,7 @@ def _resampled(input, out, scales, mode, align, antialias):
             table = np.minimum(((np.arange(o) + np.float32(half)).astype(np.float32) * ratio).astype(int), i - 1)
             y = jnp.take(y, table, axis=axis)
         elif mode == "area" or antialias:
-            weights = _smooth(mode, i, o, s, align) if antialias else np.stack(
-                [((np.arange(i) >= a) & (np.arange(i) < b)) / (b - a) for a, b in adaptive_ranges(i, o)])
+            weights = _smooth(mode, i, o, s, align) if antialias else averages(i, o)
             y = jnp.moveaxis(jnp.tensordot(y, jnp.asarray(weights, y.dtype), (axis, 1),
                                            precision=lax.Precision.HIGHEST), -1, axis)
         else:
@@ -92,7 +93,70 @@ def _resampled(input, out, scales, mode, align, antialias):
     return y
 
 
-_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}
+# spatial dimensions that a mode takes
+_MODES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "trilinear": (3,),
+          "bicubic": (2,), "lanczos": (2,)}
+_SMOOTH = ("linear", "bilinear", "bicubic", "trilinear")
+# PyTorch's routines, by mode and spatial dimensions, which lack a kernel for most integers
+_KERNELS = {("nearest", 2): "upsample_nearest2d_channels_last", ("nearest-exact", 2): "upsample_nearest2d_channels_last",
+            ("bilinear", 2): "upsample_bilinear2d_channels_last", ("nearest", 1): "compute_indices_weights_nearest",
+            ("nearest-exact", 1): "compute_indices_weights_nearest", ("nearest", 3): "compute_indices_weights_nearest",
+            ("nearest-exact", 3): "compute_indices_weights_nearest", ("linear", 1): "compute_indices_weights_linear",
+            ("trilinear", 3): "compute_indices_weights_linear", ("bicubic", 2): "compute_indices_weights_cubic",
+            ("area", 1): "adaptive_avg_pool2d", ("area", 2): "adaptive_avg_pool2d", ("area", 3): "adaptive_avg_pool3d_cpu"}
+
+
+def _output_size(input, size, scale_factor, mode, recompute):
+    """(sizes of the result, scale of each dimension or None), from the one that is given."""
+    n = input.ndim - 2
+    spatial = input.shape[2:]
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if size is not None and recompute is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    given = scale_factor if size is None else size
+    if isinstance(given, (list, tuple)) and len(given) != n:
+        whose, what, form = ("Input and output", "output size of", "output size in (o1, o2, ...,oK)") if size is not None else (
+            "Input and scale_factor", "scale_factor of shape", "scale_factor in (s1, s2, ...,sK)")
+        raise ValueError(f"{whose} must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                         f"{list(spatial)} and {what} {given}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and {form} format.")
+    if size is not None:
+        out = tuple_of(size, n)
+        if not all(isinstance(o, int) for o in out):
+            raise TypeError(f"interpolate(): size must be a tuple of ints, not {out}")
+        return out, (None,) * n
+    scales = tuple_of(scale_factor, n)
+    return tuple(int(math.floor(i * s)) for i, s in zip(spatial, scales)), (None,) * n if recompute else scales
+
+
+def _check_resampled(input, out, mode, antialias):
+    """Sizes and dtypes that PyTorch's routines refuse."""
+    n = input.ndim - 2
+    spatial = input.shape[2:]
+    if n not in _MODES.get(mode, ()):
+        wanted = _MODES.get(mode)
+        if wanted and n in (1, 2, 3) and mode in ("linear", "bilinear", "trilinear"):
+            raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {wanted[0] + 2}D input")
+        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area | "
+                                  f"nearest-exact (got {mode})")
+    if mode == "area":
+        check_adaptive(f"adaptive_avg_pool{n}d", input, out, n)
+    elif min(*spatial, *out) <= 0:
+        def shown(sizes):
+            return "(" + ", ".join(f"{side}: {v}" for side, v in zip("DHW"[-n:], sizes)) + ")"
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {shown(spatial)} {'and ' * (n == 1)}output "
+                           f"{shown(out)}")
+    elif input.shape[1] == 0:
+        raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}")
+    if antialias:
+        if input.dtype != np.uint8:
+            kernel("compute_index_ranges_weights", input, "f")
+            floating("", input, "compute_index_ranges_weights")
+    elif input.dtype != np.uint8 or (n != 2 or mode == "area") and not mode.startswith("nearest"):
+        kernel(_KERNELS[mode, n], input, "f")
 
 
 _UPSAMPLE = {("nearest", 3): "Nearest1D", ("nearest", 4): "Nearest2D", ("nearest", 5): "Nearest3D", ("linear", 3): "Linear1D",
@@ -106,40 +170,15 @@ _UPSAMPLE = {("nearest", 3): "Nearest1D", ("nearest", 4): "Nearest2D", ("nearest
     | {(kind, 4, True): f"Upsample{kind.capitalize()}2DAaBackward0" for kind in _FILTERS})
 def interpolate(input, /, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
                 antialias=False):
-    n = input.ndim - 2
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic "
-                             "| trilinear")
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
+    if mode not in _SMOOTH and align_corners is not None and mode in _MODES:
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic "
+                         "| trilinear")
+    out, scales = _output_size(input, size, scale_factor, mode, recompute_scale_factor)
     if antialias and (mode not in _FILTERS or input.ndim != 4):
         raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
     if mode == "lanczos" and not antialias:
         raise ValueError("Lanczos mode requires antialias=True")
-    spatial = input.shape[2:]
-    for what, given in ("output size", size), ("scale_factor", scale_factor):
-        if isinstance(given, (list, tuple)) and len(given) != n:
-            form = "output size in (o1, o2, ...,oK)" if given is size else "scale_factor in (s1, s2, ...,sK)"
-            raise ValueError("Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                             f"{list(spatial)} and {what} of {given}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
-                             f"{form} format.")
-    scales = (None,) * n if size is not None else tuple_of(scale_factor, n)
-    out = tuple_of(size, n) if size is not None else tuple(int(math.floor(i * s)) for i, s in zip(spatial, scales))
-    if 0 in (*spatial, *out):
-        def shown(sizes):
-            return ", ".join(f"{side}: {v}" for side, v in zip("DHW"[-n:], sizes))
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown(spatial)}) output ({shown(out)})")
-    if recompute_scale_factor:
-        scales = (None,) * n
-    if mode in _LINEAR and _LINEAR[mode] != n:
-        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input")
-    if mode not in _LINEAR and mode not in ("nearest", "nearest-exact", "area"):
-        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
-                                  f"nearest-exact (got {mode})")
+    _check_resampled(input, out, mode, antialias)
     return _resampled(input, out, scales, mode, bool(align_corners), antialias)
 
 
@@ -172,11 +211,22 @@ def _check_grid(input, grid, mode, padding_mode):
     if grid.shape[-1] != input.ndim - 2:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes "
                            f"{list(grid.shape)}")
+    if input.ndim not in (4, 5) or grid.ndim != input.ndim:
+        wanted = input.ndim if input.ndim == 4 else 5
+        raise RuntimeError(f"grid_sampler(): expected {wanted}D input and grid with same number of dimensions, but got input with sizes "
+                           f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
     if mode == "bicubic" and input.ndim != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    for d in range(2, input.ndim):
+        if not input.shape[d]:
+            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                               f"{list(input.shape)} with dimension {d} being empty")
+    kernel("grid_sampler_2d_cpu_kernel_impl" if input.ndim == 4 else "grid_sampler3d_cpu", input, "f")
+    if input.dtype != grid.dtype:
+        raise RuntimeError(f"expected scalar type {dtype_of(input).legacy} but found {dtype_of(grid).legacy}")
 
 
-@op(names="torch functional", node="GridSampler2DBackward0")
+@op(names="functional", node="GridSampler2DBackward0")
 def grid_sample(input, grid, /, mode="bilinear", padding_mode="zeros", align_corners=None):
     _check_grid(input, grid, mode, padding_mode)
     n = input.ndim - 2
@@ -195,8 +245,8 @@ def grid_sample(input, grid, /, mode="bilinear", padding_mode="zeros", align_cor
         for p, size in zip(at, sizes):
             inside = inside & (p >= 0) & (p < size)
             flat = flat * size + jnp.clip(p, 0, size - 1).astype(int)
-        rows = input.reshape(input.shape[:2] + (-1,))
-        v = jnp.take_along_axis(rows, flat.reshape(flat.shape[0], 1, -1), axis=2)
+        rows = input.reshape(input.shape[:2] + (math.prod(sizes),))
+        v = jnp.take_along_axis(rows, flat.reshape(flat.shape[0], 1, math.prod(flat.shape[1:])), axis=2)
         return jnp.where(inside[:, None], v.reshape(v.shape[:2] + flat.shape[1:]), 0)
     if mode == "nearest":
         return read([jnp.round(fit(p, s)) for p, s in zip(position, sizes)])
@@ -223,10 +273,15 @@ def affine_grid(theta, /, size, align_corners=None):
         raise ValueError(f"Expected theta to have floating point type, but got torch.{theta.dtype.name}")
     if n not in (2, 3):
         raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
-                                  f"{tuple(size)}.")
+                                  f"{list(size)}.")
     if theta.shape[1:] != (n, n + 1):
-        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}. Got "
+        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {list(size)}. Got "
                          f"torch.Size({list(theta.shape)}).")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
+    if theta.shape[0] != size[0]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: "
+                           f"[{theta.shape[0]}, {n + 1}].")
     axes = [jnp.linspace(-1, 1, s, dtype=theta.dtype) * (1 if align_corners else (s - 1) / s) for s in spatial]
     grid = jnp.stack(jnp.meshgrid(*axes, indexing="ij")[::-1] + [jnp.ones(spatial, theta.dtype)], axis=-1)
     return jnp.einsum("...i,nji->n...j", grid, theta, precision=lax.Precision.HIGHEST)

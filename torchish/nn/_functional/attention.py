@@ -44,6 +44,9 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
     if attn_mask is not None and attn_mask.dim() not in (2, 3):
         raise AssertionError(f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, expected `attn_mask` to be `None`, "
                              f"2-D or 3-D but found {attn_mask.dim()}-D tensor instead")
+    wanted = (num_heads, query.shape[0], key.shape[0])
+    if n == 2 and attn_mask is not None and attn_mask.dim() == 3 and attn_mask.shape != wanted:
+        raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
     return n == 3
 
 
@@ -95,6 +98,9 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, extra))
     mask = attn_mask
     if key_padding_mask is not None:
+        for d, size in enumerate((batch, k.size(1))):
+            if key_padding_mask.size(d) != size:
+                raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {size}, but got {key_padding_mask.size(d)}")
         hidden = key_padding_mask.view(batch, 1, 1, -1).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, -1)
         mask = hidden if mask is None else mask + hidden
     p = dropout_p if training else 0.0

@@ -167,4 +167,25 @@ def upsample_bilinear(input, size=None, scale_factor=None):
     return _rows["interpolate"](input, size, scale_factor, "bilinear", True)
 
 
-__all__ = [name for name in globals() if not name.startswith("_") and ("pool" in name or "upsample" in name)]
+def _say_default(align_corners):
+    if align_corners is None:
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+                      "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.", stacklevel=3)
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """`input` read at the places of `grid`, whose coordinates go from -1 to 1."""
+    _say_default(align_corners)
+    return _rows["grid_sample"](input, grid, mode, padding_mode, align_corners)
+
+
+def affine_grid(theta, size, align_corners=None):
+    """The grid of places for `grid_sample` that the affine maps `theta` give."""
+    _say_default(align_corners)
+    if align_corners and 1 in size[2:]:
+        warnings.warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an "
+                      "intended use case of affine_grid. See the documentation of affine_grid for details.", stacklevel=2)
+    return _rows["affine_grid"](theta, size, align_corners)
+
+
+__all__ = [name for name in globals() if not name.startswith("_") and ("pool" in name or "upsample" in name or "grid" in name)]

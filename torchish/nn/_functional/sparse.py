@@ -2,6 +2,7 @@
 
 import torchish as torch
 from torchish.api.bind import functional as _rows
+from torchish.autograd.dual import suspended
 from torchish.nn._functional.activation import dropout
 
 
@@ -20,10 +21,11 @@ class _PerCount(torch.autograd.Function):
 
 
 def renormalise(weight, index, max_norm, norm_type):
-    """Scale the rows that are used and longer than max_norm, in place."""
-    rows = weight[index.reshape(-1)]
-    length = rows.norm(norm_type, 1, keepdim=True)
-    weight[index.reshape(-1)] = torch.where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)
+    """Scale the rows that are used and longer than max_norm, in place; a tangent stays as it is."""
+    with suspended():
+        rows = weight[index.reshape(-1)]
+        length = rows.norm(norm_type, 1, keepdim=True)
+        weight[index.reshape(-1)] = torch.where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)
 
 
 def _rows_of(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq):
@@ -85,7 +87,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise RuntimeError(f"padding_idx must be within the number of embeddings, -{weight.size(0)} through {weight.size(0) - 1}, but got "
                            f"{padding_idx}")
     if max_norm is not None:
-        renormalise(weight, input, max_norm, norm_type)
+        with torch.no_grad():
+            renormalise(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
                                   f"mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
@@ -95,11 +98,18 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
 MODES = ("sum", "mean", "max")
 
 
-def _check_bags(weight, indices, offsets):
+def _check_bags(weight, indices, offsets, mode, per_sample_weights, padding_idx):
+    checking = "(while checking arguments for embedding_bag)"
+    for name, t, dims in ("input", indices, (1, 2)), ("offsets", offsets, (1,)), ("weight", weight, (2,)):
+        if t.dim() not in dims:
+            raise RuntimeError(f"{name} has to be a {' or '.join(f'{n}D' for n in dims)} Tensor, but got Tensor of dimension {t.dim()}")
     for name, t in ("indices", indices), ("offsets", offsets):
         if t.dtype not in (torch.int64, torch.int32):
             raise RuntimeError(f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
-                               f"{t.type()} instead (while checking arguments for embedding_bag)")
+                               f"{t.type()} instead {checking}")
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; "
+                           f"but type {weight.type()} does not equal {per_sample_weights.type()} {checking}")
     first, last = (offsets[0].item(), offsets[-1].item()) if offsets.numel() else (0, 0)
     if first != 0:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
@@ -109,12 +119,14 @@ def _check_bags(weight, indices, offsets):
     wrong = (indices < 0) | (indices >= weight.size(0))
     if wrong.any():
         k = int(wrong.nonzero()[0])
+        if mode == "max" or padding_idx is not None or weight.dtype is torch.float64:    # PyTorch's slower routine
+            raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {indices[k].item()}")
         raise RuntimeError(f"Index {k} of input takes value {indices[k].item()} which is not in the valid range [0, {weight.size(0)})")
 
 
 def bags(weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx):
     """(the reduced rows of each bag, the bag of each index, how many rows each bag has, the index of each maximum)."""
-    _check_bags(weight, indices, offsets)
+    _check_bags(weight, indices, offsets, mode, per_sample_weights, padding_idx)
     starts = offsets[:-1] if include_last_offset else offsets
     count, n = starts.numel(), indices.numel()
     begun = torch.zeros(n + 1, dtype=torch.int64).index_add(0, starts.long(), torch.ones(count, dtype=torch.int64))

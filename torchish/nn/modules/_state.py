@@ -28,23 +28,29 @@ def _quoted(keys):
     return ", ".join(f'"{k}"' for k in keys)
 
 
-class _WithModule:
-    """A hook that is called with its module first, without keeping the module alive."""
+class _WrappedHook:
+    """A hook, called with its module first where one is given; it does not keep the module alive."""
 
-    def __init__(self, hook, module):
-        self.hook, self.module = hook, weakref.ref(module)
+    __module__ = "torchish.nn.modules.module"   # where saved modules look for it
+
+    def __init__(self, hook, module=None):
+        self.hook, self.with_module = hook, module is not None
+        if self.with_module:
+            self.module = weakref.ref(module)
 
     def __call__(self, *args, **kwargs):
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
         module = self.module()
         if module is None:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
         return self.hook(module, *args, **kwargs)
 
     def __getstate__(self):
-        return self.hook, self.module()
+        return {**vars(self), "module": self.module()} if self.with_module else vars(self)
 
     def __setstate__(self, state):
-        self.__init__(*state)
+        self.__init__(state["hook"], state["module"] if state["with_module"] else None)
 
 
 class State:
@@ -66,7 +72,7 @@ class State:
         return add_hook(self._state_dict_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return add_hook(self._load_state_dict_pre_hooks, _WithModule(hook, self) if with_module else hook)
+        return add_hook(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_pre_hook(self, hook):
         """Before loading: `hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`."""

@@ -5,9 +5,9 @@ import math
 import torchish as torch
 import torchish.nn.functional as F
 from torchish.nn import init
-from torchish.nn.modules._tuples import ntuple
 from torchish.nn.modules.lazy import LazyModuleMixin
 from torchish.nn.modules.module import Module
+from torchish.nn.modules.utils import ntuple
 from torchish.nn.parameter import Parameter, UninitializedParameter
 
 PADDING_MODES = "zeros", "reflect", "replicate", "circular"

@@ -16,7 +16,7 @@ from torchish.nn.modules._calls import (
     register_module_parameter_registration_hook,
 )
 from torchish.nn.modules._names import typename
-from torchish.nn.modules._state import State, _IncompatibleKeys
+from torchish.nn.modules._state import State, _IncompatibleKeys, _WrappedHook  # noqa: F401
 from torchish.nn.parameter import Buffer, Parameter, zero_grads
 
 __all__ = ["Module", "_IncompatibleKeys", "register_module_backward_hook", "register_module_buffer_registration_hook",

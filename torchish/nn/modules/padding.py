@@ -2,7 +2,7 @@
 
 import torchish.nn.functional as F
 from torchish.nn.modules._held import Held
-from torchish.nn.modules._tuples import ntuple
+from torchish.nn.modules.utils import ntuple
 
 
 class _Pad(Held):

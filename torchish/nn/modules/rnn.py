@@ -71,6 +71,13 @@ class RNNBase(Module):
     def _flat_weights(self):
         return [getattr(self, name, None) for name in self._flat_weights_names]
 
+    # the lists that PyTorch keeps beside the parameters, and looks for in a loaded module
+    def __getstate__(self):
+        return {**self.__dict__, **{name: getattr(self, name) for name in ("_flat_weights_names", "_flat_weights")}}
+
+    def __setstate__(self, state):
+        super().__setstate__({name: value for name, value in state.items() if not name.startswith("_flat_weights")})
+
     def flatten_parameters(self):
         """Nothing to do: there is no fused kernel that wants one block of memory."""
 

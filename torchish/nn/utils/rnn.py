@@ -81,6 +81,11 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if not enforce_sorted:
         lengths, sorted_indices = torch.sort(lengths, descending=True)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
+    if lengths.dim() != 1:
+        raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got "
+                           f"{lengths.dim()}D {lengths.device.type} {lengths.dtype.legacy} tensor")
     sizes = lengths.tolist()
     x = input.transpose(0, 1) if batch_first else input
     if not sizes or min(sizes) <= 0:
@@ -129,6 +134,14 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     elif not hasattr(sequences, "__iter__"):
         raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
     sequences = tuple(sequences)
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    for s in sequences:
+        for d, (a, b) in enumerate(zip(sequences[0].shape[1:], s.shape[1:]), 1):
+            if a != b:
+                raise RuntimeError(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {d}")
     longest = max(s.size(0) for s in sequences)
     padded = []
     for s in sequences:

@@ -1,0 +1,225 @@
+"""What the layers and their functions refuse, in PyTorch's words, and what they warn of."""
+
+import pickle
+import warnings
+
+import pytest
+
+RESIZED = {
+    "dimensions of the size": ({"size": (4, 4, 4)}, ValueError, "Input and output must have the same number of spatial dimensions"),
+    "dimensions of the scale": ({"scale_factor": (2, 2, 2)}, ValueError, "scale_factor of shape \\(2, 2, 2\\)"),
+    "neither": ({}, ValueError, "either size or scale_factor should be defined"),
+    "both": ({"size": 4, "scale_factor": 2}, ValueError, "only one of size or scale_factor should be defined"),
+    "recomputed": ({"size": 4, "recompute_scale_factor": True}, ValueError, "not meaningful with an explicit size"),
+    "negative": ({"size": (-1, 2), "mode": "bilinear"}, RuntimeError, "got input \\(H: 2, W: 2\\) output \\(H: -1, W: 2\\)"),
+    "mode": ({"size": 4, "mode": "foo"}, NotImplementedError, "\\(got 4D\\) for the modes: .*\\| lanczos \\| area .*\\(got foo\\)"),
+    "mode of 3-D": ({"size": 4, "mode": "linear"}, NotImplementedError, "Got 4D input, but linear mode needs 3D input"),
+    "aligned": ({"size": 4, "align_corners": True}, ValueError, "align_corners option can only be set"),
+    "area": ({"size": -1, "mode": "area"}, RuntimeError, "adaptive_avg_pool2d: elements of output_size .* \\{-1, -1\\}"),
+    "float size": ({"size": 4.5}, TypeError, None),
+}
+
+
+@pytest.mark.parametrize("case", RESIZED)
+def test_interpolate_refuses(torch, case):
+    options, kind, text = RESIZED[case]
+    with pytest.raises(kind, match=text):
+        torch.nn.functional.interpolate(torch.zeros(1, 1, 2, 2), **options)
+
+
+def test_interpolate_has_few_integers(torch):
+    resized = torch.nn.functional.interpolate
+    for options, name in ({}, "upsample_nearest2d_channels_last"), ({"mode": "bicubic"}, "compute_indices_weights_cubic"):
+        with pytest.raises(NotImplementedError, match=f"\"{name}\" not implemented for 'Long'"):
+            resized(torch.zeros(1, 1, 2, 2, dtype=torch.long), 4, **options)
+    assert resized(torch.zeros(1, 1, 2, 2, dtype=torch.uint8), 4).shape == (1, 1, 4, 4)
+    assert resized(torch.zeros(1, 1, 2, 2), 0, mode="area").shape == (1, 1, 0, 0)
+
+
+GRIDS = {
+    "dimensions": ((1, 1, 2, 2), (1, 1, 2), "expected 4D input and grid with same number of dimensions"),
+    "batch": ((1, 1, 2, 2), (2, 1, 1, 2), "same batch size"),
+    "last": ((1, 1, 2, 2), (1, 1, 1, 3), "expected grid to have size 2 in last dimension"),
+    "empty": ((1, 1, 0, 2), (1, 1, 1, 2), "with dimension 2 being empty"),
+}
+
+
+@pytest.mark.parametrize("case", GRIDS)
+def test_grid_sample_refuses(torch, case):
+    input, grid, text = GRIDS[case]
+    with pytest.raises(RuntimeError, match=text):
+        torch.nn.functional.grid_sample(torch.zeros(input), torch.zeros(grid), align_corners=False)
+
+
+def test_grids_of_other_dtypes(torch):
+    sample = torch.nn.functional.grid_sample
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+        sample(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 1, 2).double(), align_corners=False)
+    with pytest.raises(NotImplementedError, match="\"grid_sampler_2d_cpu_kernel_impl\" not implemented for 'Long'"):
+        sample(torch.zeros(1, 1, 2, 2).long(), torch.zeros(1, 1, 1, 2), align_corners=False)
+    assert sample(torch.zeros(0, 1, 2, 2), torch.zeros(0, 3, 3, 2), align_corners=False).shape == (0, 1, 3, 3)
+
+
+def test_grids_warn_of_their_default(torch):
+    F = torch.nn.functional
+    with pytest.warns(UserWarning, match="Default grid_sample and affine_grid behavior has changed"):
+        F.affine_grid(torch.zeros(1, 2, 3), [1, 1, 2, 2])
+    with pytest.warns(UserWarning, match="Default grid_sample and affine_grid behavior has changed"):
+        F.grid_sample(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 1, 2))
+    with pytest.warns(UserWarning, match="affine_grid behavior has changed for unit-size grids"):
+        F.affine_grid(torch.zeros(1, 2, 3), [1, 1, 1, 2], align_corners=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        F.grid_sample(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), align_corners=False)
+
+
+def test_affine_grid_refuses(torch):
+    grid = torch.nn.functional.affine_grid
+    with pytest.raises(ValueError, match="for size \\[1, 1, 2, 2\\]. Got torch.Size\\(\\[1, 3, 4\\]\\)"):
+        grid(torch.zeros(1, 3, 4), [1, 1, 2, 2], align_corners=False)
+    with pytest.raises(ValueError, match="Expected non-zero, positive output size. Got \\[1, 1, 0, 2\\]"):
+        grid(torch.zeros(1, 2, 3), [1, 1, 0, 2], align_corners=False)
+    with pytest.raises(RuntimeError, match="Expected size for first two dimensions of batch2 tensor"):
+        grid(torch.zeros(2, 2, 3), [1, 1, 2, 2], align_corners=False)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("name", ["avg_pool", "max_pool", "adaptive_avg_pool", "adaptive_max_pool"])
+def test_pooling_nothing(torch, name, n):
+    pool = getattr(torch.nn.functional, f"{name}{n}d")
+    assert pool(torch.zeros(0, 2, *(2,) * n), 2).shape[:2] == (0, 2)
+    with pytest.raises(RuntimeError, match="non-zero size for non-batch|optional 0 dim batch size for input|have positive length"):
+        pool(torch.zeros(2, 2, *(0,) * n), 2)
+
+
+def test_embedding_bag_refuses(torch):
+    bag, w = torch.nn.functional.embedding_bag, torch.zeros(10, 2)
+    wrong = torch.tensor([[11, 8]])
+    with pytest.raises(RuntimeError, match="Index 0 of input takes value 11 which is not in the valid range \\[0, 10\\)"):
+        bag(wrong, w)
+    for options in {"mode": "max"}, {"padding_idx": 0}:
+        with pytest.raises(RuntimeError, match="embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be 11"):
+            bag(wrong, w, **options)
+    with pytest.raises(RuntimeError, match="'weight' to have the same type as tensor for argument #1 'per_sample_weights'"):
+        bag(wrong - 8, w, mode="sum", per_sample_weights=torch.ones(1, 2).double())
+    with pytest.raises(RuntimeError, match="input has to be a 1D or 2D Tensor, but got Tensor of dimension 3"):
+        torch.embedding_bag(w, torch.zeros(1, 1, 1).long(), torch.zeros(1).long())
+
+
+def test_embeddings_shorten_what_requires_grad(torch):
+    layer = torch.nn.EmbeddingBag(3, 2, max_norm=1.0)
+    with torch.no_grad():
+        layer.weight.fill_(2.0)
+    layer(torch.tensor([[0, 1]])).sum().backward()
+    assert [round(x, 4) for x in layer.weight.norm(dim=1).tolist()] == [1.0, 1.0, 2.8284]
+    with torch.autograd.forward_ad.dual_level():
+        w = torch.autograd.forward_ad.make_dual(torch.full((3, 2), 2.0), torch.ones(3, 2))
+        out = torch.nn.functional.embedding(torch.tensor([0]), w, max_norm=1.0)
+        assert torch.autograd.forward_ad.unpack_dual(out).tangent.tolist() == [[1.0, 1.0]]
+
+
+def test_sequences_refused(torch):
+    rnn = torch.nn.utils.rnn
+    for call, text in ((lambda: rnn.pack_padded_sequence(torch.zeros(0, 0), []), "Cannot pack empty tensors."),
+                       (lambda: rnn.pack_padded_sequence(torch.zeros(3, 2), torch.tensor([[3, 1]])), "should be a 1D CPU int64 tensor"),
+                       (lambda: rnn.pad_sequence([]), "received an empty list of sequences"),
+                       (lambda: rnn.pad_sequence([torch.zeros(2, 3), torch.zeros(1, 4)]), "at non-singleton dimension 1"),
+                       (lambda: rnn.pad_sequence([torch.zeros(1)], padding_side="up"), "padding_side to be one of left or right")):
+        with pytest.raises(RuntimeError, match=text):
+            call()
+
+
+def test_masks_of_attention(torch):
+    attention, q = torch.nn.MultiheadAttention(4, 4), torch.zeros(4, 4)
+    with pytest.raises(AssertionError, match="Expected `attn_mask` shape to be \\(4, 4, 4\\) but got torch.Size\\(\\[5, 4, 4\\]\\)"):
+        attention(q, q, q, attn_mask=torch.zeros(5, 4, 4).bool())
+    q = torch.zeros(4, 4, 4)
+    with pytest.raises(AssertionError, match="Expected key_padded_mask.shape\\[1\\] to be 4, but got 5"):
+        attention(q, q, q, key_padding_mask=torch.zeros(4, 5).bool())
+
+
+def test_parameters_without_a_shape(torch):
+    p = torch.nn.UninitializedParameter()
+    for call in (lambda: torch.zeros_like(p), lambda: torch.empty_like(p), lambda: p.new_zeros(3), lambda: p + p, lambda: torch.cat([p]),
+                 lambda: p.numel(), lambda: len(p), lambda: p[0], lambda: torch.optim.Adagrad([p])):
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in .*This error happens when"):
+            call()
+    assert (p.dtype, p.is_leaf, p.is_floating_point()) == (torch.float32, True, True)
+    optimizer = torch.optim.SGD([p], lr=0.1)
+    p.materialize((2,))
+    assert type(optimizer.param_groups[0]["params"][0]) is torch.nn.Parameter and torch.zeros_like(p).shape == (2,)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scripting_waits_for_shapes(torch):
+    with pytest.raises(RuntimeError, match="has uninitialized parameters weight. Did you forget to run a forward pass?"):
+        torch.jit.script(torch.nn.Sequential(torch.nn.LazyLinear(3)))
+
+    class Waiting(torch.nn.modules.lazy.LazyModuleMixin, torch.nn.Module):
+        pass
+    module = Waiting()
+    module.register_buffer("b", torch.nn.UninitializedBuffer())
+    with pytest.raises(RuntimeError, match="has uninitialized buffers b"):
+        torch.jit.script(module)
+
+
+def test_sizes_of_modules(torch):
+    utils = torch.nn.modules.utils
+    assert utils._pair(3) == (3, 3) and utils._triple([1, 2]) == (1, 2) and utils._ntuple(2)(5) == (5, 5)
+    assert utils._reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
+    assert utils._list_with_default([1, None], [3, 4, 5]) == [1, 5]
+    with pytest.raises(ValueError, match="Input dimension should be at least 3"):
+        utils._list_with_default([1, 2], [3])
+    state = {"module.a": 1, "b": 2, "module.c": 3}
+    utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    assert state == {"a": 1, "b": 2, "c": 3}
+
+
+def test_assigning_a_part_of_itself(torch):
+    x = torch.arange(6).reshape(2, 3).clone()
+    x[1] = x[1][0]
+    assert x.tolist() == [[0, 1, 2], [3, 3, 3]]
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+        x[1][1:] = x[1][:-1]
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+        x.add_(x[0])
+
+
+def _models(torch):
+    nn = torch.nn
+    return {"lstm": nn.LSTM(2, 3, 2, bidirectional=True), "gru": nn.GRU(2, 3), "cell": nn.LSTMCell(2, 3),
+            "encoder": nn.TransformerEncoderLayer(2, 1, 4, activation="gelu")}
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "cell", "encoder"])
+def test_whole_modules_go_both_ways(tmp_path, oracle, name):
+    import torchish
+    for here, there in (torchish, oracle), (oracle, torchish):
+        model = _models(here)[name].eval()
+        here.save(model, tmp_path / "model.pt")
+        same = there.load(tmp_path / "model.pt", weights_only=False)
+        x = [[0.5, -1.0], [1.0, 2.0]]
+        a, b = model(here.tensor(x)), same(there.tensor(x))
+        a, b = (a[0], b[0]) if isinstance(a, tuple) else (a, b)
+        assert there.allclose(b, there.tensor(a.tolist()), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lazy_modules_and_functions_go_both_ways(tmp_path, oracle):
+    import torchish
+    for here, there in (torchish, oracle), (oracle, torchish):
+        saved = [here.nn.LazyLinear(2), here.tanh, here.nn.functional.gelu, here.nn.functional.mse_loss, here.Tensor.exp]
+        here.save(saved, tmp_path / "many.pt")
+        module, *functions = there.load(tmp_path / "many.pt", weights_only=False)
+        assert module(there.ones(1, 3)).shape == (1, 2) and type(module) is there.nn.Linear
+        for function, name in zip(functions, ("tanh", "gelu", "mse_loss", "exp"), strict=True):
+            assert function.__name__ == name
+
+
+def test_recurrent_layers_find_their_weights(torch):
+    layer = pickle.loads(pickle.dumps(torch.nn.LSTM(2, 3)))
+    assert layer._flat_weights_names == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+    assert layer._flat_weights[0] is layer.weight_ih_l0
+    for cell in torch.nn.LSTMCell, torch.nn.GRUCell, torch.nn.RNNCell:
+        state = cell(2, 0)(torch.ones(3, 2))
+        assert (state[0] if isinstance(state, tuple) else state).shape == (3, 0)
