@@ -119,7 +119,7 @@ class UninitializedTensorMixin:
 
     @data.setter
     def data(self, other):
-        self._storage, self._aval, self._device = other._storage, other._aval, other._device
+        self._storage, self._aval, self._device = other._storage, vars(other)["_aval"], other._device
 
     def _made(self, dtype, device):
         return type(self)(self.requires_grad, device, dtype)
