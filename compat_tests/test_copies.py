@@ -1,5 +1,7 @@
 """Copies of views, unsafe splits, diagonals, 0-dim masks, operations without a derivative."""
 
+import ctypes
+
 import pytest
 from checks import agree
 
@@ -226,3 +228,28 @@ def test_storages_show_the_memory(torch):
     assert torch.empty(0).set_(memory, 1, (2,), (1,)).tolist() == [7.0, 2.0] and torch.is_storage(memory) and not torch.is_storage(t)
     memory.fill_(0)
     assert not t.any() and torch.FloatStorage([1, 2]).int().tolist() == [1, 2]
+
+
+def read_at(t):
+    """A float32 tensor's elements, read from its address."""
+    return list((ctypes.c_float * t.numel()).from_address(t.data_ptr()))
+
+
+def test_the_address_of_a_tensor(torch):
+    t = torch.arange(6.0).reshape(2, 3)
+    place = t.data_ptr()
+    assert read_at(t) == [0, 1, 2, 3, 4, 5] and read_at(t[1]) == [3, 4, 5] and t[1].data_ptr() == place + 12
+    t.mul_(2)
+    assert t.data_ptr() == t.detach().data_ptr() == t.untyped_storage().data_ptr() == place and read_at(t) == [0, 2, 4, 6, 8, 10]
+    assert t.clone().data_ptr() != place and torch.empty(0).data_ptr() == t[2:].data_ptr() == 0
+    shared = torch.zeros(3)
+    assert shared.numpy().ctypes.data == shared.data_ptr()
+
+
+def test_tensors_over_a_storage(torch):
+    t = torch.tensor([1.0, 2.0])
+    memory = torch.asarray(t.untyped_storage(), dtype=torch.uint8)
+    assert memory.tolist() == [0, 0, 128, 63, 0, 0, 0, 64]
+    memory[3] = 191
+    assert t.tolist() == [-1, 2] and torch.tensor(t.storage()).tolist() == torch.as_tensor(t.storage()).tolist() == [-1, 2]
+    assert torch.as_tensor(t.untyped_storage()).dtype is torch.int64

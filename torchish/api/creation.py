@@ -359,14 +359,24 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         warnings.warn(COPY_ADVICE, UserWarning, stacklevel=2)
         t = Tensor._of(data._value if dtype in (None, data.dtype) else record(CAST, (data._value,), (dtype,)))
         return finish(t, requires_grad, device if device is not None else data._device)
+    if hasattr(data, "untyped"):
+        return finish(_shown(data, dtype).to(dtype=dtype, copy=True), requires_grad, device)
     if type(data).__module__.startswith("jax"):
         data = np.asarray(data)
     a, dtype = array_of(data, dtype)
     return finish(from_array(a, dtype), requires_grad, device)
 
 
+def _shown(data, dtype):
+    """The tensor over a storage's memory, whose bytes without a type may be anything; other data as they are."""
+    if not hasattr(data, "untyped"):
+        return data
+    return data._flat if hasattr(data, "dtype") else data._flat.view(dtype or dtypes.int64)
+
+
 def as_tensor(data, dtype=None, device=None):
     """`data` itself when it is a fitting tensor; a numpy array's memory is shared."""
+    data = _shown(data, dtype)
     if isinstance(data, Tensor):
         return data.to(dtype=dtype) if dtype is not None and dtype is not data.dtype else data
     if isinstance(data, np.ndarray):
@@ -376,6 +386,7 @@ def as_tensor(data, dtype=None, device=None):
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    obj = _shown(obj, dtype)
     t = tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype=dtype) if copy else as_tensor(obj, dtype, device)
     return t.requires_grad_() if requires_grad else t
 

@@ -60,7 +60,7 @@ class _Memory:
         return isinstance(other, UntypedStorage) and isinstance(self, UntypedStorage) and self._flat._storage is other._flat._storage
 
     def __hash__(self):
-        return self.data_ptr()
+        return id(self._flat._storage)
 
     def __copy__(self):
         return self.clone()

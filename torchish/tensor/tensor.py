@@ -8,7 +8,7 @@ from torchish.ops.views import contiguous_strides
 from torchish.program import Value, record
 from torchish.tensor import devices
 from torchish.tensor.size import Size
-from torchish.tensor.storage import SharedStorage, Storage, View, share, strided_array
+from torchish.tensor.storage import SharedStorage, Storage, View, address, share, strided_array
 
 
 class TensorMeta(type):
@@ -194,7 +194,8 @@ class Tensor(metaclass=TensorMeta):
         return self._meta.base if self._meta is not None else None
 
     def data_ptr(self):
-        return id(self._storage) + self.storage_offset() * self.dtype.itemsize
+        """The address of the first element: of a copy, made at the call (see docs/deviations.md)."""
+        return address(self._storage) + self.storage_offset() * self.dtype.itemsize if self._aval.size else 0
 
     # --- Python scalars ----------------------------------------------------------------------------------------------
     def item(self):
