@@ -64,3 +64,64 @@ def test_without_gradient_it_is_a_plain_view(torch):
     y = _function(torch, "as is").apply(x)
     y.add_(1)
     assert y is not x and y._is_view() and not y.requires_grad and x.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_a_function_may_change_a_view(torch):
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.mark_dirty(x)
+            return x.add_(y)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, g * 3
+
+    a, b = torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+    base = a.clone()
+    view = base[1:]
+    assert Add.apply(view, b) is view
+    assert base.grad_fn.name() == "torch::autograd::CopySlices" and view.grad_fn.name() == "AsStridedBackward0"
+    base.sum().backward()
+    assert base.tolist() == [1, 2, 2] and a.grad.tolist() == [1, 2, 2] and b.grad.tolist() == [3, 3]
+
+
+def test_changed_views_that_are_refused(torch):
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.add_(1), x * 2
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g + h
+
+    a = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="your Function cannot return more than one Tensor"):
+        Two.apply(a.clone()[:1])
+    with torch.no_grad():
+        view = a.clone()[:1].requires_grad_()
+    inner = view[:]
+    with pytest.raises(RuntimeError, match="is a view of a view which was created in no_grad mode and is being modified inplace"):
+        inner.add_(1)
+
+
+@pytest.mark.parametrize("what, text", [
+    ("copy", "but the jvp is not returning a view"), ("other", "not returning a view of the given grad input"),
+    ("wrong", "an invalid number of forward gradients"), ("number", "expected Variable or None")])
+def test_a_jvp_must_do_as_forward_does(torch, what, text):
+    class Part(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:2]
+
+        @staticmethod
+        def jvp(ctx, t):
+            t = t[:2]
+            return {"copy": t.clone(), "other": t.clone()[:], "wrong": (t, t), "number": 3, "right": t}[what]
+
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(torch.ones(3), torch.ones(3))
+        with pytest.raises(RuntimeError, match=text):
+            Part.apply(x)

@@ -79,3 +79,39 @@ def test_missing_output_gradients_are_zeros(torch, x):
         with raises(RuntimeError, "Expected all input grads to be undefined or zero when all output grads are undefined or zero."):
             torch.autograd.gradcheck(Careless.apply, (x,))
     assert torch.autograd.gradcheck(Careless.apply, (x,), check_undefined_grad=False)
+
+
+def square(torch, factor):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            return factor * ctx.saved_tensors[0] * t
+    return Square.apply
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_forward_mode_is_compared(torch, fast, dtype):
+    x = torch.tensor([1.0, 2.0], dtype=getattr(torch, dtype), requires_grad=True)
+    assert torch.autograd.gradcheck(square(torch, 2), x, check_forward_ad=True, fast_mode=fast)
+    part = "While considering the imaginary part of complex inputs only, " if dtype == "complex128" else ""
+    with pytest.raises(RuntimeError,
+                       match=f"{part}Jacobian computed with forward mode mismatch for output 0 with respect to input 0,\nnumerical:"):
+        torch.autograd.gradcheck(square(torch, 3), x, check_forward_ad=True, fast_mode=fast)
+
+
+def test_forward_over_reverse_is_compared(torch):
+    x = torch.tensor([0.5, 1.5], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda a: a.sin() * a, x, check_fwd_over_rev=True)
+    assert torch.autograd.gradcheck(lambda a: (a * a, a.sum()), x, check_forward_ad=True, check_batched_grad=True,
+                                    check_batched_forward_grad=True)

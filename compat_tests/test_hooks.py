@@ -117,3 +117,67 @@ def test_handles_are_pickled_with_their_module(torch):
     assert (len(copied._forward_hooks), len(m._forward_hooks)) == (0, 1)
     later = copied.register_forward_hook(_hook)
     assert later.id > copied.handle.id
+
+
+def test_hooks_of_one_saved_tensor(torch):
+    x = torch.tensor([3.0], requires_grad=True)
+    y = x * x
+    saved = y.grad_fn._raw_saved_self
+    saved.register_hooks(lambda t: t * 2, lambda t: t * 5)
+    assert y.grad_fn._saved_self.tolist() == [30]
+    with pytest.raises(RuntimeError, match="whose hooks have already been set"):
+        saved.register_hooks(lambda t: t, lambda t: t)
+    y.backward()
+    assert x.grad.tolist() == [33]
+    with pytest.raises(RuntimeError, match="on a saved tensor after it has been freed"):
+        saved.register_hooks(lambda t: t, lambda t: t)
+
+
+def test_saved_tensors_may_be_changed_inside_the_context(torch):
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        b = a.clone()
+        out = (b ** 2).sum() + b.exp().sum()
+        b.sin_()
+        (e,) = [a.exp()]
+        e.zero_()
+        out.backward()
+    assert torch.allclose(a.grad, 2 * a + a.exp())
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        out = a ** 2
+    with pytest.raises(AssertionError, match="Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"):
+        out.sum().backward()
+
+
+def test_callbacks_at_the_end_of_backward(torch):
+    queue, calls = torch.autograd.Variable._execution_engine.queue_callback, []
+    x = torch.ones(1, requires_grad=True)
+    x.register_hook(lambda g: queue(lambda: calls.append(x.grad.item())))
+    (x * 3).backward()
+    assert calls == [3]
+    with pytest.raises(RuntimeError, match="only be installed during backward pass"):
+        queue(print)
+
+
+def test_which_hooks_of_a_leaf_run(torch):
+    x, calls = torch.tensor(1.0, requires_grad=True), []
+    y = x * 2
+    node = y.grad_fn.next_functions[0][0]
+    node.register_prehook(lambda g: calls.append("pre"))
+    node.register_hook(lambda a, b: calls.append("post"))
+    x.register_hook(lambda g: calls.append("tensor"))
+    torch.autograd.grad(y, x, retain_graph=True)
+    assert calls == ["tensor"]
+    y.backward()
+    assert calls == ["tensor", "tensor", "pre", "post"]
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match="post accumulate grad hooks should return None"):
+        (x * 2).backward()
+
+
+def test_anomaly_mode_tells_the_forward_call(torch):
+    x = torch.zeros(2, requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True), pytest.warns(UserWarning, match="Error detected in SqrtBackward0. Traceback of forward call"):
+        y = x.sqrt() * 0
+        with pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan values in its 0th output"):
+            y.sum().backward()

@@ -1,9 +1,12 @@
 """The few names that Python code reaches for in torch._C."""
 
 import contextlib
+import weakref
 from types import SimpleNamespace
 
 from torchish.autograd import SavedTensor, is_grad_enabled  # noqa: F401 - names of torch._C
+from torchish.autograd.function import DelayedError, UndefinedGrad
+from torchish.autograd.graph import AccumulateGrad
 from torchish.autograd.modes import state
 from torchish.autograd.saved_hooks import hooks_enabled
 
@@ -14,7 +17,24 @@ class _LinAlgError(RuntimeError):
     """A matrix for which the computation has no result; torch.linalg.LinAlgError."""
 
 
-_autograd = SimpleNamespace(SavedTensor=SavedTensor, _saved_tensors_hooks_is_enabled=hooks_enabled)
+def _keeps_graph():
+    """Whether the backward pass that runs in this thread retains the graph."""
+    return state.task is None or state.task.keep
+
+
+class _WeakTensorRef:
+    """A reference that does not keep its tensor alive."""
+
+    def __init__(self, tensor):
+        self._ref = weakref.ref(tensor)
+
+    def expired(self):
+        return self._ref() is None
+
+
+_autograd = SimpleNamespace(SavedTensor=SavedTensor, _saved_tensors_hooks_is_enabled=hooks_enabled,
+                            _get_current_graph_task_keep_graph=_keeps_graph)
+_functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, DelayedError=DelayedError, UndefinedGrad=lambda: UndefinedGrad.apply)
 
 
 def _current_graph_task_id():

@@ -23,7 +23,7 @@ from torchish.api import (
 from torchish.api.bind import PLAIN, operand
 from torchish.autograd import batching
 from torchish.autograd.batching import like
-from torchish.autograd.dispatch import apply, inplace
+from torchish.autograd.dispatch import apply, check_inplace, inplace
 from torchish.autograd.graph import Node
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
@@ -202,7 +202,7 @@ def _suffixes(t):
     except RuntimeError:        # the history of this view is lost
         node = suffixes = ["grad_fn=<Invalid>"]
     if isinstance(node, Node):
-        suffixes = [f"grad_fn=<{node.name()}>"]
+        suffixes = [f"grad_fn=<{type(node).__name__}>"]
     elif node is None:
         suffixes = ["requires_grad=True"] if t.requires_grad else []
     tangent = None if state.level is None else state.level.tangent(t)
@@ -399,6 +399,7 @@ Tensor.imag = property(viewing.imag, lambda self, v: viewing.imag(self).copy_(v)
 def _in_place_view(fn):
     """squeeze_, t_ …: the same tensor shown in another shape."""
     def method(self, *args, **kw):
+        check_inplace(self, self.requires_grad)
         v = fn(self, *args, **kw)
         self._aval, self._view = v._aval, v._view
         if v._fn is not None:
@@ -408,5 +409,5 @@ def _in_place_view(fn):
     return method
 
 
-for _name in ("squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims"):
+for _name in ("squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims", "as_strided"):
     setattr(Tensor, _name + "_", _in_place_view(viewing.METHODS[_name]))

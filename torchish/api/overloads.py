@@ -469,8 +469,10 @@ def resize_(self, *sizes, size=None, memory_format=None):
     """Another shape; elements are kept as far as they fit."""
     sizes = sizes if size is None else tuple(size)
     sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    if self.requires_grad:
+    if self.requires_grad and not self._inference:
         raise RuntimeError("cannot resize variables that require grad")
+    if sizes == self._aval.shape:
+        return self
     import numpy as np
     n = math.prod(sizes)
     old = self._numpy().reshape(-1)

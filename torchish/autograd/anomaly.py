@@ -15,13 +15,20 @@ def _switch(anomaly, check_nan):
 
 
 def detected(node):
-    """Warn about the node in which backward failed; never instead of the error itself."""
-    stack = getattr(node.place, "stack", None)
-    text = f"Error detected in {node.name()}. " + (
-        "No forward pass information available. Enable detect anomaly during forward pass for more information." if stack is None else
-        f"Traceback of forward call that caused the error:\n{stack}")
+    """Warn about the node in which backward failed, and those whose own backward recorded it; never instead of the error itself."""
+    start, what = "Error detected in", "caused the error"
+    while node is not None:
+        stack = getattr(node.place, "stack", None)
+        _say(f"{start} {node.name()}. " + (
+            "No forward pass information available. Enable detect anomaly during forward pass for more information." if stack is None
+            else f"Traceback of forward call that {what}:\n{stack}"))
+        node = getattr(node.place, "parent", None)
+        start, what = "\n\nPrevious calculation was induced by", "induced the previous calculation"
+
+
+def _say(text):
     try:
-        warnings.warn(text, UserWarning, stacklevel=2)
+        warnings.warn(text, UserWarning, stacklevel=3)
     except UserWarning:
         print(text, file=sys.stderr)
 

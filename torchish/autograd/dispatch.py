@@ -12,6 +12,7 @@ from torchish.autograd.graph import (
     counter_of,
     edge_of,
     frozen,
+    move_retained,
     node_class,
     saved,
     saved_result,
@@ -123,7 +124,7 @@ def save_results(node, op, outs):
         return
     rule = op.saves
     if rule and "r" in rule and not node.pull.results:
-        node.saved.append(Watch(outs[0]))
+        node.saved.append(saved_result(outs[0]) if state.saved_hooks else Watch(outs[0]))
     for k, t in enumerate(outs[:node.pull.results]):
         watched = rule is None or (k > 0) == ("i" in rule)
         node.saved.append(saved_result(t if watched else Tensor._of(t._value), k))
@@ -148,6 +149,7 @@ def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
     out._device = t._device
     if t._inference:
         out._inference = True
+        return out
     grad = state.grad
     requires = t.requires_grad
     meta = t._meta
@@ -250,33 +252,16 @@ def rebase(t, node, own):
     what the tensor was before."""
     m = t._meta
     if m is None:
-        _move_retained(t, node)
+        move_retained(t, node)
         t._fn, t._nr, t._req = node, 0, False
         return
     base = m.base
     if base is t:
         raise AssertionError("a tensor can't be its own base")
     copy = CopySlices(edge_of(base), base._aval, t._view.chain, node, own)
-    _move_retained(base, copy)
+    move_retained(base, copy)
     base._fn, base._nr, base._req = copy, 0, False
-    if t._fn is not None and t._retains:
-        from torchish.autograd.graph import grad_fn_of
-        old = t._fn
-        grad_fn_of(t)
-        _move_retained(t, t._fn, old)
-
-
-def _move_retained(t, node, old=None):
-    """A retained `.grad` follows the tensor to its new node."""
-    if not t._retains:
-        return
-    old = old if old is not None else t._fn
-    if old is not None and old.retained and t._nr in old.retained:
-        ref = old.retained.pop(t._nr)
-        node.plain = False
-        if node.retained is None:
-            node.retained = {}
-        node.retained[0] = ref
+    m.version = -1          # its own node is made anew at the next look
 
 
 def _check_cast(aval, t):
@@ -335,6 +320,8 @@ def write_out(name, result, out):
     if state.grad and (out.requires_grad or result.requires_grad):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                            "the arguments requires grad.")
+    if out._inference and not state.inference:
+        raise RuntimeError(INFERENCE_WRITE)
     if state.level is not None and any(state.level.tangent(t) is not None for t in (result, out)):
         raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function")
     _check_cast(result._aval, out)

@@ -198,6 +198,8 @@ def begin(level, tensor, tangent):
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
                            "supported.")
     check_size(tensor, tangent)
+    if level.tangent(tangent) is not None:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     with level.outward():
         out = tensor.view_as(tensor)
     level.put(out, tangent)

@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+import threading
 
 from torchish import program
 from torchish.autograd import anomaly, plan, where
@@ -117,6 +118,7 @@ class Live:
     def step(self, node):
         cts = self.buffers.pop(node, None) or [None] * len(node.outs)
         if self.useful is None or node in self.useful:
+            self.node = node
             try:
                 grads = self.evaluate(node, cts)
             except Exception:
@@ -141,7 +143,7 @@ class Live:
             return self.leaf(node, cts)
         if node.tensor_hooks:
             for nr, hooks in node.tensor_hooks.items():
-                if cts[nr] is not None and hooks:
+                if hooks:
                     cts[nr] = run_tensor_hooks(hooks, cts[nr])
         if self.capture is not None:
             for nr in range(len(cts)):
@@ -151,14 +153,17 @@ class Live:
             for nr, ref in list(node.retained.items()):
                 t = ref()
                 if t is not None and cts[nr] is not None:
-                    accumulate(t, cts[nr], self.create, retained=True)
-        if self.capture is not None and not any(e is not None and e[0] in self.useful for e in node.edges):
+                    accumulate(t, cts[nr], self.create)
+        ends = self.capture is not None and not any(e is not None and e[0] in self.useful for e in node.edges)
+        if ends and not self.accumulate:
             return [None] * len(node.edges)
         if node.pre:
             for fn in list(node.pre.values()):
                 out = fn(tuple(cts))
                 if out is not None:
                     cts = check_replacements(fn, cts, out)
+        if ends:
+            return [None] * len(node.edges)
         useful = self.useful
         grads = node.run(cts, tuple([k for k, e in enumerate(node.edges) if e is not None and (useful is None or e[0] in useful)]))
         if node.post:
@@ -183,25 +188,26 @@ class Live:
             return ()
         if t._hooks:
             g = run_tensor_hooks(t._hooks, g)
+        if self.capture is not None:
+            if (node, 0) not in self.capture:
+                return ()
+            self.captured[(node, 0)] = g
+            if not self.accumulate:
+                return ()
         if node.pre:
             for fn in list(node.pre.values()):
                 out = fn((g,))
                 if out is not None:
                     g, = check_replacements(fn, (g,), out)
-        if self.capture is not None:
-            if (node, 0) in self.capture:
-                self.captured[(node, 0)] = g
-                if not self.accumulate:
-                    return ()
-            else:
-                return ()
+        first = t._grad is None
         accumulate(t, g, self.create)
         if t._post_hooks:
             for fn in list(t._post_hooks.values()):
-                fn(t)
+                if fn(t) is not None:
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if node.post:
             for fn in list(node.post.values()):
-                fn((), (g,))
+                fn((), (t._grad if first else g,))      # the first gradient becomes `.grad` itself
         return ()
 
 
@@ -214,8 +220,17 @@ def fit(grad, aval):
     return grad
 
 
-def accumulate(t, g, create, retained=False):
-    """Add to `t.grad`: the same object in place, or a new one that carries the graph with create_graph."""
+_accumulating = threading.Lock()
+
+
+def accumulate(t, g, create):
+    """Add to `t.grad`: the same object in place, or a new one that carries the graph with create_graph. Threads that share a leaf
+    take turns."""
+    with _accumulating:
+        _accumulate(t, g, create)
+
+
+def _accumulate(t, g, create):
     old = t._grad
     if old is None:
         if create and g.requires_grad:

@@ -1,6 +1,7 @@
 """Custom autograd.Function."""
 
 import functools
+import inspect
 import warnings
 import weakref
 
@@ -43,7 +44,7 @@ class FunctionCtx:
         self._to_save = self.saved_for_forward = None
         self._non_differentiable = ()
         self._dirty = ()
-        self._materialize = True
+        self._materialize = self._materialize_non_diff_grads = True
         self._needs = needs
 
     def __getattr__(self, name):
@@ -81,7 +82,10 @@ class FunctionCtx:
         # jvp sees () where forward saved nothing for it
         return self._node()._open() if self.saved_for_forward is None else self.saved_for_forward
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self):
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
 
 class BackwardCFunction(Node):
@@ -143,7 +147,8 @@ class BackwardCFunction(Node):
         grads = []
         for i, ct in enumerate(cts):
             aval = self.outs[i]
-            if ct is None and aval is not None and self.ctx._materialize:
+            if ct is None and aval is not None and self.ctx._materialize and (
+                    self.ctx._materialize_non_diff_grads or i not in self._plain_outs):
                 ct = Tensor._of(record(TABLE["full"], (0,), (aval.shape, dtypes.FROM_NP[aval.dtype])))
             grads.append(ct)
         cls = self._function
@@ -188,7 +193,7 @@ def _reduce(g, shape, name, i):
 class FunctionMeta(type):
     def __init__(cls, name, bases, attrs):
         super().__init__(name, bases, attrs)
-        cls._node_class = node_class(name + "Backward", BackwardCFunction)
+        cls._backward_cls = node_class(name + "Backward", BackwardCFunction)
         cls._ctx_class = type(name + "Backward", (FunctionCtx,), {"__module__": cls.__module__})
 
 
@@ -233,10 +238,14 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run forward and record this Function's node."""
-        needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        node = cls._node_class(cls, needs)
-        ctx = node.ctx
         separate = cls.setup_context is not Function.setup_context
+        if separate:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        node = cls._backward_cls(cls, needs)
+        ctx = node.ctx
         with no_grad(), suspended():
             if separate:
                 outputs = cls.forward(*args, **kwargs)
@@ -260,6 +269,11 @@ def _finish(node, args, outputs, tracked):
         if isinstance(o, Tensor) and not _among(o, ctx._dirty) and _among(o, args):
             with no_grad(), suspended():
                 outs[k] = view(TABLE["alias"], o)
+    tensors = [o for o in outs if isinstance(o, Tensor)]
+    several = sum(not _among(o, ctx._non_differentiable) for o in tensors) > 1
+    for k, o in enumerate(outs if state.grad else ()):
+        if isinstance(o, Tensor) and (m := o._meta) is not None and not _among(o, ctx._dirty):
+            m.creation, m.source, m.number = "multi" if several else "function", node._function.__name__, k
     if tracked:
         _connect(node, args, outs)
     return outs[0] if single else tuple(outs)
@@ -293,9 +307,8 @@ def _connect(node, args, outs):
     node._in_avals = [a._aval if isinstance(a, Tensor) else None for a in args]
     node.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
     node.place = where.here()
-    tensors = [o for o in outs if isinstance(o, Tensor)]
-    several = sum(not _among(o, ctx._non_differentiable) for o in tensors) > 1
-    if tensors:
+    node._plain_outs = [k for k, o in enumerate(outs) if _among(o, ctx._non_differentiable)]
+    if any(isinstance(o, Tensor) for o in outs):
         node._close(outs)
     for k, o in enumerate(outs):
         if not isinstance(o, Tensor) or o._aval.dtype.kind not in "fcV" or _among(o, ctx._non_differentiable):
@@ -306,8 +319,45 @@ def _connect(node, args, outs):
                 o._nr = k
             continue
         o._fn, o._nr, o._req = node, k, False
-        if (m := o._meta) is not None:
-            m.creation, m.source, m.number = "multi" if several else "function", node._function.__name__, k
+
+
+class Raising(Function):
+    """The first `count` tensors, with a history whose backward raises `message`."""
+
+    @staticmethod
+    def forward(ctx, message, count, *xs):
+        ctx.message = message
+        return tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in xs[:count])
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise RuntimeError(ctx.message)
+
+
+Raising._backward_cls = node_class("Error", BackwardCFunction)
+
+
+class DelayedError:
+    """Makes tensors that can be used, but not differentiated."""
+
+    def __init__(self, message, num_inputs):
+        self.message, self.count = message, num_inputs
+
+    def __call__(self, *tensors):
+        outs = Raising.apply(self.message, len(tensors), *tensors)
+        return outs[0] if self.count == 1 else outs
+
+
+class UndefinedGrad(Function):
+    """The tensor itself; sends no gradient at all to what is before it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return None
 
 
 def once_differentiable(fn):
@@ -321,15 +371,8 @@ def once_differentiable(fn):
         single = not isinstance(outputs, tuple)
         outs = (outputs,) if single else outputs
 
-        class Error(Function):
-            @staticmethod
-            def forward(ctx, *xs):
-                return tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in xs[:len(outs)])
-
-            @staticmethod
-            def backward(ctx, *grads):
-                raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
-        anchored = Error.apply(*outs, *[a for a in args if isinstance(a, Tensor)])
+        message = "trying to differentiate twice a function that was marked with @once_differentiable"
+        anchored = Raising.apply(message, len(outs), *outs, *[a for a in args if isinstance(a, Tensor)])
         return anchored[0] if single else tuple(anchored)
     return wrapper
 

@@ -7,7 +7,7 @@ import numpy as np
 from torchish.autograd.batching import enter, leave, level_of
 from torchish.autograd.dispatch import apply
 from torchish.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from torchish.autograd.function import Function
+from torchish.autograd.function import UndefinedGrad
 from torchish.autograd.gradients import grad
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor, tensor_of
@@ -328,6 +328,8 @@ def _forward(func, inputs, i, u=None):
     x = inputs[i]
     if u is not None:
         return [t.reshape(-1) for t in _tangents(func, inputs, i, u.reshape(x.shape))]
+    if not x.numel():
+        return [x.new_zeros((0, 0))] * len(_as_tuple(func(*inputs)))
     rows = [_tangents(func, inputs, i, tensor_of(row).to(x.dtype).reshape(x.shape)) for row in np.eye(x.numel())]
     return [apply(TABLE["stack"], [t.reshape(-1) for t in column], (0,)) for column in zip(*rows)]
 
@@ -416,22 +418,10 @@ def _check_zero_cotangents(outputs, by):
                 raise GradcheckError("backward not multiplied by grad_output")
 
 
-class _Undefined(Function):
-    """Sends no gradient at all to what is before it."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return None
-
-
 def _check_undefined(func, inputs, by, count):
     """Missing output gradients, all together and one at a time, must act as zeros."""
     for missing in [range(count), *([k] for k in range(count) if count > 1)]:
-        outputs = [_Undefined.apply(o) if k in missing else o for k, o in enumerate(_differentiable(func(*inputs)))]
+        outputs = [UndefinedGrad.apply(o) if k in missing else o for k, o in enumerate(_differentiable(func(*inputs)))]
         if not outputs:
             continue
         try:

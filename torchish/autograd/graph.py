@@ -59,6 +59,9 @@ class Node:
     def _sequence_nr(self):
         return self.sequence
 
+    def _set_sequence_nr(self, number):
+        self.sequence = number
+
     @property
     def _input_metadata(self):
         return tuple(InputMetadata(Size(a.shape), dtypes.FROM_NP[a.dtype], device("cpu")) for a in self.outs if a is not None)
@@ -192,10 +195,19 @@ def grad_fn_of(t):
     version = counter_of(t).version
     if version != m.version and base.requires_grad and not t._inference:
         check_writable(t, "its base or another view of its base has been modified inplace")
-        t._fn = view_node(t, base)
-        t._nr = 0
+        node = view_node(t, base)
+        move_retained(t, node)
+        t._fn, t._nr = node, 0
         m.version = version
     return t._fn
+
+
+def move_retained(t, node):
+    """A retained `.grad` follows the tensor to its new node."""
+    old = t._fn
+    if t._retains and old is not None and old.retained and t._nr in old.retained:
+        node.plain = False
+        node.retained = {**(node.retained or {}), 0: old.retained.pop(t._nr)}
 
 
 def view_node(t, base):
@@ -515,6 +527,9 @@ class CopySlices(Node):
         Node.__init__(self, (base_edge, *(edges if own is None else edges[:own] + edges[own + 1:])), (base_aval,))
         self.chain, self.inner, self.own = chain, inner, own
         self.place = inner.place
+
+    def name(self):
+        return "torch::autograd::CopySlices"
 
     def release(self):
         self.inner.release()

@@ -177,6 +177,10 @@ class inference_mode(_Mode):
         return self.__class__(self.mode)
 
 
+def is_multithreading_enabled():
+    return state.multithreading
+
+
 def is_grad_enabled():
     return state.grad
 

@@ -62,10 +62,40 @@ def disable_saved_tensors_hooks(error_message):
         _disabled.message = previous
 
 
+class _Snapshots:
+    """Keeps saved tensors as they were; arrays are immutable, so that takes no copy."""
+
+    cloned = {}             # nothing ever is
+
+    def pack(self, t):
+        return Tensor._of(t._value)
+
+    def unpack(self, t):
+        if _mutation.context is not self:
+            raise AssertionError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was "
+                                 "originally recorded.")
+        return t
+
+
+class _Mutation(threading.local):
+    context = None          # of allow_mutation_on_saved_tensors, in this thread
+
+
+_mutation = _Mutation()
+
+
+@contextlib.contextmanager
 def allow_mutation_on_saved_tensors():
-    """Not supported: clone what is written later."""
-    raise NotImplementedError("torchish does not support allow_mutation_on_saved_tensors; clone() a tensor before it is changed in "
-                              "place")
+    """Inside, a tensor may be changed in place after it was saved: backward uses its values of before. Backward has to run inside,
+    too."""
+    if _mutation.context is not None:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _mutation.context = _Snapshots()
+    try:
+        with saved_tensors_hooks(context.pack, context.unpack):
+            yield context
+    finally:
+        _mutation.context = None
 
 
 # --- edges -----------------------------------------------------------------------------------------------------------

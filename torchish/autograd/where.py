@@ -5,6 +5,8 @@ import os
 import sys
 import traceback
 
+from torchish.autograd.modes import state
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _inside = {}
 
@@ -14,9 +16,9 @@ def _own(code):
 
 
 class Place(tuple):
-    """What `here` gives in anomaly mode: with the whole stack of the user's frames as text."""
+    """What `here` gives in anomaly mode: with the whole stack of the user's frames as text, and the node whose backward ran."""
 
-    stack = None
+    stack = parent = None
 
 
 def traced():
@@ -25,6 +27,8 @@ def traced():
     stack = traceback.StackSummary.extract(reversed(frames))
     place = Place((frames[0][0].f_code, frames[0][0].f_lasti))
     place.stack = "".join(stack.format())
+    if state.task is not None:
+        place.parent = state.task.node
     return place
 
 
