@@ -116,3 +116,20 @@ def test_float32_of_half(torch, which):
 def test_products(torch, call, half):
     with torch.autocast("cpu"):
         assert call(torch, torch.eye(3)).dtype is (torch.bfloat16 if half else torch.float32)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_recomputation_casts_as_before(torch, reentrant):
+    seen = []
+
+    def square(a):
+        seen.append((a @ a).dtype)
+        return (a @ a).exp()
+
+    x = torch.eye(2, requires_grad=True)
+    with torch.autocast("cpu"):
+        out = torch.utils.checkpoint.checkpoint(square, x, use_reentrant=reentrant)
+    out.float().sum().backward()
+    assert seen == [torch.bfloat16] * 2 and x.grad.dtype is torch.float32
+    with torch.autocast("cpu"):
+        assert not seen.clear() and (x @ x).dtype is torch.bfloat16

@@ -9,7 +9,10 @@ from torchish.nn.modules._names import typename
 from torchish.nn.parameter import is_lazy
 
 Final = typing.Final
-ScriptModule = Module
+
+
+class ScriptModule(Module):
+    """A base class of modules; what `script` returns is of the class that it was."""
 
 
 def _check_ready(module):

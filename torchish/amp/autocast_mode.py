@@ -40,19 +40,16 @@ class autocast:
         self._before = []
 
     def __enter__(self):
-        self._before.append((settings.on, settings.fast, settings.cache))
+        self._before.append(settings.kept())
         others = settings.on - {self.device}
-        settings.on = others | {self.device} if self._enabled else others
-        settings.fast = {**settings.fast, self.device: self.fast_dtype}
-        settings.cache = self._cache_enabled
         settings.nesting += 1
-        settings.act()
+        settings.restore((others | {self.device} if self._enabled else others, {**settings.fast, self.device: self.fast_dtype},
+                          self._cache_enabled))
         return self
 
     def __exit__(self, *exc):
-        settings.on, settings.fast, settings.cache = self._before.pop()
         settings.nesting -= 1
-        settings.act()
+        settings.restore(self._before.pop())
         return False
 
     def __call__(self, func):

@@ -19,6 +19,15 @@ class _Settings(threading.local):
         self.fast = {kind: dtypes.bfloat16 if kind in ("cpu", "xla") else dtypes.float16 for kind in AVAILABLE}
         self.cache, self.nesting = True, 0
 
+    def kept(self):
+        """What `restore` takes."""
+        return self.on, self.fast, self.cache
+
+    def restore(self, kept):
+        """Set again what was set then."""
+        self.on, self.fast, self.cache = kept
+        self.act()
+
     def act(self):
         """Let operations meet what was set."""
         state.door = Layer({kind: self.fast[kind] for kind in self.on}) if self.on else state.level

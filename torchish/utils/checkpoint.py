@@ -6,6 +6,7 @@ import warnings
 import weakref
 
 import torchish as torch
+from torchish.amp.settings import settings
 from torchish.api import random
 from torchish.autograd import Function, backward, enable_grad, where
 from torchish.autograd.modes import state
@@ -79,23 +80,25 @@ def set_checkpoint_early_stop(enable):
     return _early_stop.set(enable)
 
 
-class _Random:
-    """The state of the random numbers when the function ran, for its second run."""
+class _Circumstances:
+    """The state of the random numbers and of autocast when the function ran, for its second run."""
 
-    def __init__(self, preserve):
-        self.state = random.get_rng_state() if preserve else None
+    def __init__(self, preserve_rng_state):
+        self.drawn = random.get_rng_state() if preserve_rng_state else None
+        self.autocast = settings.kept()
 
     @contextlib.contextmanager
     def again(self):
-        if self.state is None:
-            yield
-            return
-        now = random.get_rng_state()
-        random.set_rng_state(self.state)
+        drawn, autocast = random.get_rng_state(), settings.kept()
+        if self.drawn is not None:
+            random.set_rng_state(self.drawn)
+        settings.restore(self.autocast)
         try:
             yield
         finally:
-            random.set_rng_state(now)
+            settings.restore(autocast)
+            if self.drawn is not None:
+                random.set_rng_state(drawn)
 
 
 # -- use_reentrant=True -----------------------------------------------------------------------------------------------
@@ -119,7 +122,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx, run_function, preserve_rng_state, *args):
         check_backward_validity(args)
-        ctx.function, ctx.random = run_function, _Random(preserve_rng_state)
+        ctx.function, ctx.then = run_function, _Circumstances(preserve_rng_state)
         ctx.is_tensor = [isinstance(a, Tensor) for a in args]
         ctx.others = [None if t else a for a, t in zip(args, ctx.is_tensor)]
         ctx.save_for_backward(*(a for a in args if isinstance(a, Tensor)))
@@ -133,7 +136,7 @@ class CheckpointFunction(Function):
                                ".backward() without passing the `inputs` argument.")
         saved = iter(ctx.saved_tensors)
         inputs = detach_variable(tuple(next(saved) if t else a for a, t in zip(ctx.others, ctx.is_tensor)))
-        with ctx.random.again(), enable_grad():
+        with ctx.then.again(), enable_grad():
             outs = ctx.function(*inputs)
         outs = outs if isinstance(outs, tuple) else (outs,)
         pairs = [(o, c) for o, c in zip(outs, args) if isinstance(o, Tensor) and o.requires_grad]
@@ -240,10 +243,10 @@ def _without_reentry(function, args, kwargs, preserve, context_fn, determinism_c
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     forward, recompute = context_fn()
-    drawn = _Random(preserve)
+    then = _Circumstances(preserve)
 
     def run(again, args):
-        with drawn.again() if again else contextlib.nullcontext(), recompute if again else forward:
+        with then.again() if again else contextlib.nullcontext(), recompute if again else forward:
             return function(*args, **kwargs)
 
     with enable_grad():
