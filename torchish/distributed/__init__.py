@@ -1,6 +1,17 @@
 """torch.distributed: as of a PyTorch built without it. To use several devices, shard JAX arrays (`jax.sharding`)."""
 
+import enum
+
 _NONE = "Default process group has not been initialized, please make sure to call init_process_group."
+
+
+ReduceOp = enum.IntEnum("ReduceOp", "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM", start=0)
+
+
+class group:
+    """The default process group: there is none."""
+
+    WORLD = None
 
 
 def is_available():
@@ -42,6 +53,22 @@ def get_world_size(group=None):
 
 def barrier(group=None, async_op=False, device_ids=None):
     raise ValueError(_NONE)
+
+
+def _without_group(name):
+    def call(*args, **kwargs):
+        raise ValueError(_NONE)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "Raises: torchish runs in one process, so there is never a process group."
+    return call
+
+
+_COLLECTIVES = """all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single broadcast
+    broadcast_object_list gather gather_object get_backend irecv isend monitored_barrier new_group
+    recv reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list send""".split()
+for _name in _COLLECTIVES:
+    globals()[_name] = _without_group(_name)
 
 
 def destroy_process_group(group=None):
