@@ -1,6 +1,6 @@
 """torch.distributed.nn."""
 
 from torchish.distributed.nn import functional
-from torchish.distributed.nn.functional import *  # noqa: F403
+from torchish.distributed.nn.functional import *
 
 __all__ = functional.__all__
