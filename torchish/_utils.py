@@ -86,10 +86,11 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
 
 
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    import torchish
     lazy = [name for name in ("conj", "neg") if (metadata or {}).get(name)]
     tensor = storage.tensor(dtype, storage_offset, size, stride, requires_grad and not lazy)
     for name in lazy:
-        tensor = getattr(tensor, name)()
+        tensor = getattr(torchish, "_conj" if name == "conj" else "_neg_view")(tensor)
     return tensor.requires_grad_(requires_grad) if lazy else tensor
 
 
@@ -136,9 +137,16 @@ def reduce_tensor(tensor):
         return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
     args = (Outgoing(tensor), tensor.storage_offset(), (*tensor.size(),), (*tensor.stride(),),
             tensor.requires_grad, collections.OrderedDict())
-    call = (_rebuild_tensor_v3, (*args, tensor.dtype)) if tensor.dtype in LATE else (_rebuild_tensor_v2, args)
+    bits = {name: True for name, is_set in (("conj", tensor.is_conj), ("neg", tensor.is_neg)) if is_set()}
+    metadata = (bits,) if bits else ()
+    call = (_rebuild_tensor_v3, (*args, tensor.dtype, *metadata)) if tensor.dtype in LATE else (_rebuild_tensor_v2, (*args, *metadata))
     return call if type(tensor) is Tensor and not state else (
         _rebuild_from_type_v2, (call[0], type(tensor), call[1], state))
+
+
+def _element_size(dtype):
+    """The bytes of one element."""
+    return dtype.itemsize
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

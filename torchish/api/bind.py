@@ -62,8 +62,6 @@ def static(x):
         return static(x.tolist())
     if isinstance(x, numbers.Number) and x.__class__ not in STATIC:
         return bool(x) if isinstance(x, bool) else int(x) if isinstance(x, int) else float(x)
-    if x is float:
-        return dtypes.float64
     return x
 
 
@@ -186,7 +184,8 @@ def _checks(row, public, parameters, skip=0):
     for name, function in row.extra.get("constant", {}).items():
         lines.append(f"if {name} is not None and {name}.requires_grad and state.grad: refuse_slope('{function}', '{name}')")
     lines += PREPARE.get(row.name, [])
-    return lines + [f"if {a}.__class__ not in STATIC: {a} = static({a})" for a in row.attrs]
+    return lines + [f"if dtype.__class__ is not DTYPE and dtype is not None: dtype = given(dtype, '{public}')" if a == "dtype" else
+                    f"if {a}.__class__ not in STATIC: {a} = static({a})" for a in row.attrs]
 
 
 def refuse_slope(function, name):
@@ -201,7 +200,7 @@ def refuse_numbers(function, *given):
 
 
 def _compile(public, parameters, lines, **names):
-    space = {"PLAIN": PLAIN, "NUMBER": NUMBER, "STATIC": STATIC, "Tensor": Tensor, "operand": operand, "static": static,
+    space = {"PLAIN": PLAIN, "NUMBER": NUMBER, "STATIC": STATIC, "Tensor": Tensor, "operand": operand, "static": static, "given": dtypes.given, "DTYPE": dtypes.dtype,
              "bounds": bounds, "axes": axes, "state": state, "refuse_slope": refuse_slope, "refuse_numbers": refuse_numbers,
              **names}
     exec(compile(f"def {public}({parameters}):\n    " + "\n    ".join(lines), f"<torchish {public}>", "exec"), space)

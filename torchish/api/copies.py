@@ -133,24 +133,6 @@ def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
 
 # --- questions with one answer -------------------------------------------------------------------------------------------
 
-def resolve_conj(input):
-    """The tensor: conjugation is never lazy here."""
-    return input
-
-
-def resolve_neg(input):
-    """The tensor: negation is never lazy here."""
-    return input
-
-
-def is_conj(input):
-    return False
-
-
-def is_neg(input):
-    return False
-
-
 def is_signed(input):
     return input.dtype.is_signed
 
@@ -271,8 +253,8 @@ def _method_call(name):
 
 
 BOTH = {f.__name__: f for f in (
-    unsafe_split, unsafe_split_with_sizes, unsafe_chunk, as_strided_scatter, slice_inverse, resolve_conj, resolve_neg, is_conj, is_neg,
-    is_signed, is_inference, nonzero_static)}
+    unsafe_split, unsafe_split_with_sizes, unsafe_chunk, as_strided_scatter, slice_inverse, is_signed, is_inference,
+    nonzero_static)}
 TORCH = COPIES | BOTH | {f.__name__: f for f in (_chunk_cat, _unsafe_masked_index, _unsafe_masked_index_put_accumulate, empty_permuted,
                                                 get_device)}
 TORCH |= {name: _method_call(name) for name in ("zero_", "fill_", "detach_", "resize_as_", "as_strided_", "index_put_")}

@@ -51,17 +51,26 @@ def _size(size):
 
 
 def _dtype(d):
-    if d is None:
-        return dtypes.get_default()
-    if isinstance(d, dtypes.dtype):
-        return d
-    made = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool, complex: dtypes.complex128}.get(d)
-    if made is None:
-        raise TypeError(f"dtype must be torch.dtype, not {type(d).__name__}")
-    return made
+    return dtypes.get_default() if d is None else d
+
+
+_INT64, _HUGE = 1 << 63, 1 << 59
+
+
+def representable(size, itemsize, elements=None):
+    """Refuse sizes whose strides, elements (`elements` is the text for those) or bytes an int64 cannot count."""
+    n = math.prod(size)
+    if elements is not None and n >= _INT64:
+        raise RuntimeError(elements)
+    if n * itemsize >= _INT64:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
+    if n == 0 and size and math.prod(max(s, 1) for s in size[1:]) >= _INT64:
+        raise RuntimeError("Stride calculation overflowed")
 
 
 def filled(size, value, dtype):
+    if math.prod(size) >= _HUGE or 0 in size:
+        representable(size, dtype.itemsize)
     return Tensor._of(record(FULL, (value,), (size, dtype)))
 
 
@@ -353,8 +362,7 @@ def from_array(a, dtype=None):
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new leaf holding a copy of `data` (numbers, nested sequences, numpy arrays, tensors)."""
-    if dtype is not None:
-        dtype = _dtype(dtype)
+    dtype = dtypes.given(dtype, "tensor")
     if isinstance(data, Tensor):
         warnings.warn(COPY_ADVICE, UserWarning, stacklevel=2)
         t = Tensor._of(data._value if dtype in (None, data.dtype) else record(CAST, (data._value,), (dtype,)))
@@ -376,6 +384,7 @@ def _shown(data, dtype):
 
 def as_tensor(data, dtype=None, device=None):
     """`data` itself when it is a fitting tensor; a numpy array's memory is shared."""
+    dtype = dtypes.given(dtype, "as_tensor")
     data = _shown(data, dtype)
     if isinstance(data, Tensor):
         return data.to(dtype=dtype) if dtype is not None and dtype is not data.dtype else data
@@ -418,6 +427,7 @@ def from_jax(array):
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-D tensor that shares the memory of an object with the buffer interface; read-only memory is copied."""
+    dtype = dtypes.given(dtype, "frombuffer")
     size, item = memoryview(buffer).nbytes, dtype.itemsize
     if not size or not count:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")

@@ -1,9 +1,10 @@
-"""What every factory checks before it makes a tensor: layout, pinned memory, keywords that it does not know."""
+"""What every factory checks before it makes a tensor: dtype, layout, pinned memory, keywords that it does not know."""
 
 import functools
 import inspect
 
 from torchish.api.bind import type_name
+from torchish.ops import dtypes
 from torchish.tensor import layout as layouts
 
 # keywords that factories take through **kw
@@ -16,6 +17,8 @@ def checked(name, factory):
 
     @functools.wraps(factory)
     def door(*args, layout=None, pin_memory=False, **kw):
+        if "dtype" in kw:
+            kw["dtype"] = dtypes.given(kw["dtype"], name)
         if layout is not None and layout is not layouts.strided:
             if not isinstance(layout, layouts.layout):
                 raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type_name(layout)}")

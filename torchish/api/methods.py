@@ -12,6 +12,7 @@ from torchish.api import (
     creation,
     indexing,
     kept,
+    lazy,
     legacy,
     linalg,
     lowrank,
@@ -31,7 +32,7 @@ from torchish.tensor import Tensor
 from torchish.tensor.printing import format_tensor
 from torchish.tensor.tensor import template
 
-for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **copies.METHODS, **linalg.METHODS,
+for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **copies.METHODS, **lazy.METHODS, **linalg.METHODS,
                    **lowrank.METHODS, **random.METHODS, **kept.METHODS, **storages.METHODS}.items():
     if _name == "is_floating_point" or hasattr(Tensor, _name) and _name in ("item", "tolist"):
         continue
@@ -239,7 +240,9 @@ def __deepcopy__(self, memo):
         from torchish.tensor import Storage
         memo[key] = Storage(self._storage.value)
     new = type(self)._wrap(memo[key], self._aval, self._view)
-    if self._view is not None:
+    if lazy.is_conj(self) or lazy.is_neg(self):
+        new = self.detach().clone()
+    elif self._view is not None:
         from torchish.tensor import View
         new._view = View(self._view.chain, self._view.strides, self._view.offset)
     new._req, new._device = self._req, self._device
@@ -306,6 +309,8 @@ def __jax_array__(self):
 
 @method
 def __dlpack__(self, **kw):
+    if lazy.is_conj(self):
+        raise BufferError("Can't export tensors with the conjugate bit set")
     return program.to_dlpack(self._value, **kw)
 
 
@@ -390,8 +395,8 @@ Tensor.__new__ = _construct
 
 
 Tensor.T, Tensor.mT = property(viewing.T), property(viewing.mT)
-Tensor.H = property(lambda self: viewing.transpose(self, 0, 1).conj() if self.dtype.is_complex else viewing.transpose(self, 0, 1))
-Tensor.mH = property(lambda self: viewing.mT(self).conj() if self.dtype.is_complex else viewing.mT(self))
+Tensor.H = property(lambda self: viewing.transpose(self, 0, 1).conj())
+Tensor.mH = property(lambda self: viewing.mT(self).conj())
 Tensor.real = property(viewing.real, lambda self, v: viewing.real(self).copy_(v))
 Tensor.imag = property(viewing.imag, lambda self, v: viewing.imag(self).copy_(v))
 

@@ -12,6 +12,7 @@ from torchish.api import (
     gammas,
     indexing,
     kept,
+    lazy,
     legacy,
     linalg,
     lowrank,
@@ -86,6 +87,7 @@ NAMESPACE = dict(bind.torch)
 NAMESPACE.update(viewing.TORCH)
 NAMESPACE.update(overloads.TORCH)
 NAMESPACE.update(copies.TORCH)
+NAMESPACE.update(lazy.TORCH)
 NAMESPACE.update(random.TORCH)
 NAMESPACE.update(gammas.TORCH)
 NAMESPACE.update(linalg.TORCH)

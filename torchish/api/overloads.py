@@ -5,7 +5,8 @@ import math
 
 from torchish.api import bind, numeric, spectral
 from torchish.api.bind import named, operand, put_out, static, variant
-from torchish.api.creation import empty_like, filled, finish, tensor
+from torchish.api.creation import empty_like, filled, finish, representable, tensor
+from torchish.api.lazy import BITS
 from torchish.api.viewing import _reshape, as_strided, expand
 from torchish.autograd.dispatch import CAST, apply, inplace
 from torchish.autograd.modes import no_grad, state
@@ -133,13 +134,6 @@ def linear(input, weight, bias=None, *, out=None):
     return y if out is None else put_out("linear", y, out)
 
 
-def conj(input):
-    """The complex conjugate; a real tensor itself."""
-    if not isinstance(input, Tensor):
-        operand(input, "conj", "input", 1, False)
-    return bind.torch["conj_physical"](input) if input.dtype.is_complex else input
-
-
 def positive(input):
     if input.dtype is dtypes.bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
@@ -243,11 +237,11 @@ def isin(elements=None, test_elements=None, *, assume_unique=False, invert=False
 
 
 def can_cast(from_, to):
-    return not (from_.category > to.category)
+    return dtypes.given(from_, "can_cast", "'from_'").category <= dtypes.given(to, "can_cast", "'to'").category
 
 
 def promote_types(type1, type2):
-    return dtypes.promote_types(type1, type2)
+    return dtypes.promote_types(dtypes.given(type1, "promote_types", "'type1'"), dtypes.given(type2, "promote_types", "'type2'"))
 
 
 def equal(input, other):
@@ -327,10 +321,10 @@ def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, mem
             pass
         elif isinstance(a, int):
             device = devices.device("cuda", a)
-        elif a is not None and a in (float, int, bool):
-            dtype = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool}[a]
+        elif a is not None:
+            dtype = a
     target = devices.check(device) if device is not None else self._device
-    dtype = self.dtype if dtype is None else dtype
+    dtype = self.dtype if dtype is None else dtypes.given(dtype, "to")
     if dtype is self.dtype and target == self._device and not copy:
         return self
     t = apply(CAST, (self,), (dtype,)) if dtype is not self.dtype or target != self._device else clone(self)
@@ -347,7 +341,9 @@ def type_(self, dtype=None, non_blocking=False, **kw):
         if dtype is None:
             raise ValueError(f"invalid type: '{kw}'")
     elif not isinstance(dtype, dtypes.dtype):
-        dtype = getattr(dtype, "dtype", dtype)
+        if not hasattr(dtype, "dtype"):
+            raise ValueError(f"invalid type: '{dtype.__name__ if isinstance(dtype, type) else dtype}'")
+        dtype = dtype.dtype
     return to(self, dtype)
 
 
@@ -454,6 +450,12 @@ def numpy(self, *, force=False):
     """A numpy array that shares this tensor's memory."""
     if self.requires_grad and not force and state.grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    for name, word, is_set, _ in BITS if self._view is not None else ():
+        if is_set(self):
+            if force:
+                return apply(ROWS["clone"], (self.detach(),))._shared_numpy()
+            raise RuntimeError(f"Can't call numpy() on Tensor that has {word} bit set. Use tensor.resolve_{name}().numpy() "
+                               "instead.")
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
     return self._shared_numpy()
@@ -466,22 +468,35 @@ def __array__(self, dtype=None, copy=None):
 
 
 def resize_(self, *sizes, size=None, memory_format=None):
-    """Another shape; elements are kept as far as they fit."""
-    sizes = sizes if size is None else tuple(size)
+    """Another shape over the same memory; a tensor that grows beyond its storage gets memory of its own, its end zero."""
+    if not sizes and size is None:
+        raise TypeError('resize_() missing 1 required positional arguments: "size"')
+    sizes = sizes if size is None else (size,)
     sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     if self.requires_grad and not self._inference:
         raise RuntimeError("cannot resize variables that require grad")
     if sizes == self._aval.shape:
         return self
-    import numpy as np
-    n = math.prod(sizes)
-    old = self._numpy().reshape(-1)
-    flat = np.zeros(n, old.dtype)
-    flat[:builtins.min(n, old.size)] = old[:n]
-    new = tensor(flat.reshape(sizes))
-    self._storage.value, self._aval, self._view = new._value, new._aval, None
+    if builtins.min(sizes, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    representable(sizes, self.dtype.itemsize, "numel: integer multiplication overflow")
+    root, end = self._storage.value.aval, self.storage_offset() + math.prod(sizes)
+    if root.dtype != self._aval.dtype or end > root.size:
+        _grow(self, math.prod(sizes))
+    with no_grad():
+        new = as_strided(self.detach(), sizes, contiguous_strides(sizes))
+    self._storage, self._aval, self._view = new._storage, new._aval, new._view
     self._bump()
     return self
+
+
+def _grow(t, n):
+    """Give `t` a storage of its own with `n` elements, those it shows first."""
+    flat = _reshape(t.detach(), (t._aval.size,))[:n]
+    new = empty_like(flat).new_zeros(n)
+    new[:flat._aval.size] = flat
+    new._storage.version = t._version
+    t._storage, t._aval, t._view = new._storage, new._aval, None
 
 
 def set_(self, source=None, storage_offset=None, size=None, stride=None):
@@ -511,13 +526,13 @@ def renamed(name, fn):
 
 
 TORCH = {f.__name__: f for f in (
-    max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, matmul, conj, positive, detach, argwhere, broadcast_shapes,
+    max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, matmul, positive, detach, argwhere, broadcast_shapes,
     is_tensor, numel, is_floating_point, is_complex, is_nonzero,
     is_same_size, clone, result_type, isin, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
     unique_consecutive,
     bincount, norm, tensordot, fill)}
 METHODS = {f.__name__: f for f in (
-    max, min, median, nanmedian, std, var, pow, where, matmul, conj, positive, argwhere, type_as, resize_as_, clone, equal,
+    max, min, median, nanmedian, std, var, pow, where, matmul, positive, argwhere, type_as, resize_as_, clone, equal,
     allclose, repeat_interleave, unique, unique_consecutive, bincount, norm, to, contiguous,
     copy_, zero_, fill_, numpy, __array__, resize_, set_)}
 METHODS["type"], METHODS["where"] = type_, where_method

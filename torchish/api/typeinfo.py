@@ -26,12 +26,6 @@ class _Info:
         return f"{type(self).__name__}({', '.join(shown)}, dtype={self.dtype})"
 
 
-def _checked(kind, type):
-    if not isinstance(type, dtypes.dtype):
-        raise TypeError(f"{kind}(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
-    return type
-
-
 class finfo(_Info):
     """Limits of a floating-point dtype; of a complex one, those of its parts."""
 
@@ -40,7 +34,7 @@ class finfo(_Info):
     _shown = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
     def __init__(self, type=None):
-        d = dtypes.get_default() if type is None else _checked("finfo", type).to_real()
+        d = dtypes.get_default() if type is None else dtypes.given(type, "finfo", "'type' (position 1)").to_real()
         if not d.is_floating_point:
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         info = ml_dtypes.finfo(d.np)
@@ -58,7 +52,7 @@ class iinfo(_Info):
     _shown = ("min", "max")
 
     def __init__(self, type):
-        d = _checked("iinfo", type)
+        d = dtypes.given(type, "iinfo", "'type' (position 1)")
         if d is dtypes.bool:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if d.category != 1:

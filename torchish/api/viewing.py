@@ -2,6 +2,7 @@
 
 import math
 
+from torchish.api.lazy import BITS, conj, is_conj, neg_view
 from torchish.autograd.dispatch import apply, view
 from torchish.autograd.modes import in_float32, state
 from torchish.ops import TABLE, dtypes
@@ -10,7 +11,7 @@ from torchish.ops.views import view_strides
 from torchish.tensor import Tensor
 
 ROW = {n: TABLE[n] for n in ("select", "slice", "view", "alias", "permute", "transpose", "t", "squeeze_dims", "squeeze_all",
-                             "squeeze_many", "unsqueeze", "expand", "diagonal", "unfold_view", "as_strided", "real", "imag",
+                             "squeeze_many", "unsqueeze", "expand", "diagonal", "unfold_view", "as_strided",
                              "view_as_real", "view_as_complex", "view_dtype", "clone", "reshape_alias")}
 
 
@@ -47,8 +48,8 @@ def infer_size(size, n):
 def view_(self, *shape, size=None, dtype=None):
     """The same memory in another shape, or (given a dtype) read as another dtype."""
     first = shape[0] if shape else size if size is not None else dtype
-    if isinstance(first, dtypes.dtype):
-        return _as_dtype(self, first)
+    if isinstance(first, (dtypes.dtype, type)):
+        return _as_dtype(self, dtypes.given(first, "view"))
     if not isinstance(first, (int, tuple, list)) and not hasattr(first, "__index__"):
         raise TypeError(f"view() received an invalid combination of arguments - got ({', '.join(type(s).__name__ for s in shape)}), but "
                         "expected one of:\n * (torch.dtype dtype)\n * (tuple of ints size)\n")
@@ -59,6 +60,10 @@ def view_(self, *shape, size=None, dtype=None):
 def _as_dtype(t, dtype):
     if dtype is t.dtype:
         return view(ROW["alias"], t)
+    for name, _, is_set, _ in BITS:
+        if is_set(t):
+            which = "conjugate view tensors" if name == "conj" else "tensors with negative bit set"
+            raise RuntimeError(f"torch.Tensor.view is not supported for {which} when converting to a different dtype.")
     item, n, to = t.dtype.itemsize, dtype.itemsize, f"to view {t.dtype.legacy} as {dtype.legacy} (different element sizes)"
     if item != n:
         if not t.ndim:
@@ -318,6 +323,9 @@ def as_strided(input, size, stride, storage_offset=None):
     if input._view is not None:
         root = input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval)
     out = view(ROW["as_strided"], root, (), (tuple(size), tuple(stride), start))
+    for _, _, is_set, set_bit in BITS:
+        if is_set(input):
+            out = set_bit(out)
     if state.level is not None and root is not input:
         state.level.share(out, input, lambda along: as_strided(along, size, stride, start))
     return out
@@ -328,19 +336,29 @@ def alias(input):
 
 
 def real(input):
-    return view(ROW["real"], input) if input.dtype.is_complex else input
+    """The real parts as a view; a real tensor itself."""
+    return select(view_as_real(_unconjugated(input)), -1, 0) if input.dtype.is_complex else input
 
 
 def imag(input):
+    """The imaginary parts as a view."""
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return view(ROW["imag"], input)
+    parts = view_as_real(_unconjugated(input))
+    return select(neg_view(parts) if is_conj(input) else parts, -1, 1)
+
+
+def _unconjugated(t):
+    return conj(t) if is_conj(t) else t
 
 
 def view_as_real(input):
     if not input.dtype.is_complex:
         raise RuntimeError(f"view_as_real is only supported for complex tensors, but got a tensor of scalar type: "
                            f"{input.dtype.legacy}")
+    if is_conj(input):
+        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view "
+                           "it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original.")
     return view(ROW["view_as_real"], input)
 
 
@@ -502,6 +520,6 @@ FUNCTIONS = {f.__name__: f for f in (
     reshape, ravel, flatten, unflatten, permute, transpose, t, movedim, squeeze, unsqueeze, narrow, select, diagonal, real, imag,
     view_as_real, view_as_complex, split, split_with_sizes, chunk, tensor_split, unbind, hsplit, vsplit, dsplit, broadcast_to,
     as_strided)}
-FUNCTIONS.update(swapaxes=swapaxes, swapdims=transpose, moveaxis=movedim, adjoint=lambda x: mT(x))
+FUNCTIONS.update(swapaxes=swapaxes, swapdims=transpose, moveaxis=movedim, adjoint=lambda x: conj(mT(x)))
 METHODS = dict(FUNCTIONS, view=view_, split=split_method, view_as=view_as, reshape_as=reshape_as, expand=expand, expand_as=expand_as, unfold=unfold)
 TORCH = dict(FUNCTIONS, broadcast_tensors=broadcast_tensors, atleast_1d=atleast_1d, atleast_2d=atleast_2d, atleast_3d=atleast_3d)

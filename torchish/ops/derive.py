@@ -302,6 +302,8 @@ class ChainOp(Derived):
 
     def __init__(self, steps):
         self.steps = steps      # (row, how many numbers, attrs)
+        if self.__class__ is ChainOp and not steps[-1][0].extra.get("strided", True):
+            self.node = steps[-1][0].node
         self.digest = self.name + " " + " ".join(f"{row.name}{attrs}" for row, _, attrs in steps)
 
     def call(self, args, attrs):

@@ -117,6 +117,19 @@ ALIASES |= {alias: d for d in UNHELD for alias, name in (("chalf", "complex32"),
 FROM_NP = {d.np: d for d in ALL}
 BY_NAME = {d.name: d for d in ALL}
 
+PYTHON = {int: int64, float: float64, complex: complex128, type(True): bool}
+
+
+def given(d, function, argument="'dtype'"):
+    """The dtype that an argument gives: Python's int, float, bool and complex stand for int64, float64, bool, complex128."""
+    if isinstance(d, dtype) or d is None:
+        return d
+    made = PYTHON.get(d) if isinstance(d, type) else None
+    if made is None:
+        raise TypeError(f"{function}(): argument {argument} must be torch.dtype, not {type(d).__name__}")
+    return made
+
+
 _default = float32
 
 

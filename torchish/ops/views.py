@@ -139,7 +139,11 @@ def reshape_alias(input, /, size):
     return input.reshape(size)
 
 
-@view_op(lambda sizes, strides, offset: (sizes, strides, offset), lambda base, new: new)
+def _same(sizes, strides, offset):
+    return sizes, strides, offset
+
+
+@view_op(_same, lambda base, new: new)
 def alias(input, /):
     return jax.lax.reshape(input, input.shape)
 
@@ -206,10 +210,9 @@ def unsqueeze(input, /, dim):
 
 def _expand_geometry(sizes, strides, offset, size):
     pad = len(size) - len(sizes)
-    out = []
-    for i, n in enumerate(size):
-        j = i - pad
-        out.append(0 if j < 0 or (sizes[j] == 1 and n != 1) else strides[j])
+    out = [0 if have == 1 != want else s for have, want, s in zip(sizes, size[pad:], strides)]
+    for i in reversed(range(pad)):      # a new dimension of 1 strides over what follows it
+        out.insert(0, size[i + 1] * out[0] if size[i] == 1 and sizes else 0)
     return tuple(size), tuple(out), offset
 
 
@@ -265,26 +268,26 @@ def as_strided(input, /, size, stride, start):
     return input.reshape(-1)[index.reshape(size)]
 
 
-@view_op(lambda sizes, strides, offset: (sizes, tuple(2 * s for s in strides), 2 * offset),
-         lambda base, new: jax.lax.complex(new, base.imag), retyped=True)
-def real(input, /):
-    return input.real
+@view_op(_same, lambda base, new: jnp.conj(new), strided=False)
+def conj(input, /):
+    """A view with the conjugate bit: `is_conj` counts these rows."""
+    return jnp.conj(input)
 
 
-@view_op(lambda sizes, strides, offset: (sizes, tuple(2 * s for s in strides), 2 * offset + 1),
-         lambda base, new: jax.lax.complex(base.real, new), retyped=True)
-def imag(input, /):
-    return input.imag
+@view_op(_same, lambda base, new: -new, strided=False)
+def neg_view(input, /):
+    """A view with the negative bit, as `imag` of a conjugate has it."""
+    return -input
 
 
 @view_op(lambda sizes, strides, offset: (sizes + (2,), tuple(2 * s for s in strides) + (1,), 2 * offset),
-         lambda base, new: jax.lax.complex(new[..., 0], new[..., 1]), retyped=True)
+         lambda base, new: jax.lax.complex(new[..., 0], new[..., 1]), retyped=True, strided=False)
 def view_as_real(input, /):
     return jnp.stack([input.real, input.imag], -1)
 
 
 @view_op(lambda sizes, strides, offset: (sizes[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2),
-         lambda base, new: jnp.stack([new.real, new.imag], -1), retyped=True)
+         lambda base, new: jnp.stack([new.real, new.imag], -1), retyped=True, strided=False)
 def view_as_complex(input, /):
     return jax.lax.complex(input[..., 0], input[..., 1])
 

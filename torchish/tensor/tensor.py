@@ -94,9 +94,7 @@ class Tensor(metaclass=TensorMeta):
         root = s.array
         if self._view is None:
             return root.view()
-        if root.dtype != self._aval.dtype:
-            return np.array(self._numpy())
-        return strided_array(root, self._aval.shape, self._view.strides, self._view.offset)
+        return strided_array(root.reshape(-1).view(self._aval.dtype), self._aval.shape, self._view.strides, self._view.offset)
 
     # --- geometry ---------------------------------------------------------------------------------------------------
     @property

@@ -23,6 +23,11 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
     apart = noncontiguous and math.prod(shape) > 1
     drawn = (*shape[:-1], 2 * shape[-1]) if apart else shape
     if dtype.category < 2:
+        first, end = (0, 2) if dtype is dtypes.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max + 1)
+        if low >= end or high <= first:
+            raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
+                             f"[{first}, {end})")
+        low, high = max(low, first), min(high, end)
         result = torch.randint(math.ceil(low), math.ceil(high), drawn, device=device, dtype=dtype)
     elif dtype.is_complex:
         result = torch.view_as_complex(torch.empty((*drawn, 2), device=device, dtype=dtype.to_real()).uniform_(low, high))

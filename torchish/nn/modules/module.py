@@ -18,6 +18,7 @@ from torchish.nn.modules._calls import (
 from torchish.nn.modules._names import typename
 from torchish.nn.modules._state import State, _IncompatibleKeys, _WrappedHook  # noqa: F401
 from torchish.nn.parameter import Buffer, Parameter, zero_grads
+from torchish.ops.dtypes import given
 
 __all__ = ["Module", "_IncompatibleKeys", "register_module_backward_hook", "register_module_buffer_registration_hook",
            "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
@@ -68,13 +69,13 @@ def _parse_to(device=None, dtype=None, non_blocking=False, copy=False, memory_fo
         tensor, device = device, None
     if tensor is not None:
         return tensor.device, tensor.dtype, non_blocking, memory_format
-    if isinstance(device, torch.dtype):
+    if isinstance(device, (torch.dtype, type)):
         # .to(dtype, non_blocking)
         device, dtype, non_blocking = None, device, non_blocking if dtype is None else dtype
     if device is not None and not isinstance(device, (str, int, torch.device)):
         raise TypeError("to() received an invalid combination of arguments - got "
                         f"({type(device).__name__}), but expected a device, a dtype or a tensor")
-    return None if device is None else torch.device(device), dtype, non_blocking, memory_format
+    return None if device is None else torch.device(device), given(dtype, "to"), non_blocking, memory_format
 
 
 _TABLES = ("_parameters", "_buffers", "_modules")
