@@ -1,6 +1,7 @@
 """Reading and writing by index in three dimensions, against NumPy."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,3 +68,73 @@ def test_gradients_through_reads(torch):
     x = torch.ones(2, 3, requires_grad=True)
     (x[[0, 0, 1]].sum() + 2 * x[:, 1].sum() + 3 * x[1, 2:].sum()).backward()
     assert x.grad.tolist() == [[2.0, 4.0, 2.0], [1.0, 3.0, 4.0]]
+
+
+@pytest.mark.parametrize("index, place, size", [((0, 5), 1, 5), ((4, 5), 0, 2), ((0, 1, 15), 2, 10), ((slice(None), slice(None), 12), 2, 10),
+                                                ((None, 0, 5), 2, 5), ((..., 12), 1, 10)])
+def test_integers_out_of_range_name_their_place(torch, index, place, size):
+    x = torch.arange(100).view(2, 5, 10)
+    with pytest.raises(IndexError, match=rf"index \d+ is out of bounds for dimension {place} with size {size}$"):
+        x[index]
+    with pytest.raises(IndexError, match=rf"for dimension {place} with size {size}$"):
+        x[index] = 1
+
+
+def test_index_tensors_out_of_range(torch):
+    x = torch.arange(100).view(2, 5, 10)
+    with pytest.raises(IndexError, match="index 77 is out of bounds for dimension 1 with size 10"):
+        x[torch.tensor([0]), :, torch.tensor([77])]
+    with pytest.raises(IndexError, match="index is out of bounds for dimension with size 0"):
+        torch.empty(10, 0)[:, [0, 1]]
+
+
+@pytest.mark.parametrize("index, kind, text", [
+    (slice("0", "1"), TypeError, "slice indices must be integers or None or have an __index__ method"),
+    (slice(None, 2.0), TypeError, "slice indices must be integers"), (slice(None, None, 0), ValueError, "slice step cannot be zero"),
+    (slice(None, None, -1), ValueError, "step must be greater than zero"), ((0, "a"), TypeError, r"new\(\): invalid data type 'str'")])
+def test_what_is_no_index(torch, index, kind, text):
+    with pytest.raises(kind, match=text):
+        torch.arange(16).view(4, 4)[index]
+
+
+def test_two_ellipses(torch):
+    x = torch.arange(16).view(4, 4)
+    assert torch.equal(x[..., ...], x) and x[0, ..., ..., 0].item() == 0 and x[..., 0, ...].tolist() == [0, 4, 8, 12]
+
+
+def test_byte_masks_warn(torch):
+    y, m = torch.ones(4, 3), torch.tensor([1, 0, 0, 1], dtype=torch.uint8)
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."):
+        assert y[m].shape == (2, 3)
+    with pytest.warns(UserWarning, match="where received a uint8 condition tensor"):
+        torch.where(m[:, None], y, 0 * y)
+    with pytest.raises(RuntimeError, match="masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"):
+        y[m] = 1
+
+
+def test_take_along_dim_checks(torch):
+    t, zeros = torch.arange(24.).view(2, 3, 4), lambda *s: torch.zeros(s, dtype=torch.long)
+    with pytest.raises(RuntimeError, match="should have the same number of dimensions, but got 3 dimensions for input, and 2 dimensions"):
+        torch.take_along_dim(t, zeros(2, 3), 0)
+    with pytest.raises(RuntimeError, match="dtype of indices should be Long but got Int"):
+        torch.take_along_dim(t, zeros(2, 3, 4).int(), 1)
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(2\) must match the size of tensor b \(5\)"):
+        torch.take_along_dim(t, zeros(5, 3, 1), 1)
+    with pytest.raises(RuntimeError, match="index 30 is out of bounds for dimension 0 with size 24"):
+        torch.take_along_dim(t, torch.tensor([30]))
+    assert torch.equal(torch.take_along_dim(t, zeros(2, 3, 4) - 1, 1), t[:, -1:].expand(2, 3, 4))
+
+
+@pytest.mark.parametrize("indices, shape, kind, text", [
+    ([0.5], (2, 2), TypeError, "expected 'indices' to be integer dtype, but got torch.float32"),
+    ([1], 2.0, TypeError, "expected 'shape' to be int or sequence of ints, but got <class 'float'>"),
+    ([1], (1, 2.0), TypeError, "expected 'shape' sequence to only contain ints, but got <class 'float'>"),
+    ([1], (2, -3), ValueError, r"'shape' cannot have negative values, but got \(2, -3\)")])
+def test_unravel_index_checks(torch, indices, shape, kind, text):
+    with pytest.raises(kind, match=text):
+        torch.unravel_index(torch.tensor(indices), shape)
+
+
+def test_strides_of_new_dimensions(torch):
+    t = torch.rand(5)
+    assert t.expand(1, 1, 5).stride() == (5, 5, 1) and t.expand(2, 1, 5).stride() == (0, 5, 1) and torch.tensor(1.).expand(1, 1).stride() == (0, 0)

@@ -1,6 +1,7 @@
 """x[...] and x[...] = v: ints, slices, None, ellipsis, boolean and integer tensors, mixed."""
 
 import numbers
+import warnings
 
 import numpy as np
 
@@ -57,8 +58,6 @@ def _used_dims(index):
 def resolve(t, index):
     """Apply the basic part of an index as views; returns (view, advanced index list or None)."""
     items = _normalise(index)
-    if sum(1 for i in items if i is Ellipsis) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
     items = [_as_index(i) if isinstance(i, (list, tuple)) else i for i in items]
     items = [bool(i.item()) if isinstance(i, Tensor) and not i.ndim and i.dtype in (dtypes.bool, dtypes.uint8) else i for i in items]
     used = _used_dims(items)
@@ -68,7 +67,7 @@ def resolve(t, index):
     if used > t.ndim:
         raise IndexError(f"too many indices for tensor of dimension {t.ndim}")
     x, dim, advanced = t, 0, []
-    for i in items:
+    for place, i in enumerate(items):       # errors name an index by its place
         if i is Ellipsis:
             skip = t.ndim - used
             dim += skip
@@ -84,37 +83,42 @@ def resolve(t, index):
             x = _slice(x, dim, i)
             dim += 1
         elif isinstance(i, numbers.Integral) and not isinstance(i, Tensor):
-            x = _select(x, dim, int(i))
+            x = _select(x, dim, int(i), place)
         elif isinstance(i, Tensor) and i.ndim == 0 and i.dtype.category == 1 and i.dtype is not dtypes.uint8:
-            x = _select(x, dim, int(i.item()))
+            x = _select(x, dim, int(i.item()), place)
         elif _is_advanced(i) or isinstance(i, Tensor) or hasattr(i, "__array__"):
             dim = _advanced(x, dim, _as_index(i), advanced)
         elif isinstance(i, range):
             dim = _advanced(x, dim, tensor(list(i), dtype=dtypes.int64), advanced)
         elif hasattr(i, "__index__"):
-            x = _select(x, dim, i.__index__())
+            x = _select(x, dim, i.__index__(), place)
+        elif isinstance(i, str):
+            raise TypeError("new(): invalid data type 'str'")
         else:
             raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
                              f"(got {type(i).__name__})")
     return x, advanced
 
 
-def _select(x, dim, i):
-    n = x._aval.shape[dim]
+def _select(x, dim, i, place):
+    n = x._aval.shape[dim] if dim < x.ndim else 0
     if not -n <= i < n:
-        raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+        raise IndexError(f"index {i} is out of bounds for dimension {place} with size {n}")
     return view(ROW["select"], x, (i + n if i < 0 else i,), (dim,))
+
+
+def _index(v):
+    if not hasattr(v, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return v.__index__()
 
 
 def _slice(x, dim, s):
     n = x._aval.shape[dim]
-
-    def number(v):
-        return v if v is None else int(v)
-    step = number(s.step)
-    if step is not None and step <= 0:
+    start, stop, step = (v if v is None else _index(v) for v in (s.start, s.stop, s.step))
+    if step is not None and step < 0:
         raise ValueError("step must be greater than zero")
-    start, stop, step = slice(number(s.start), number(s.stop), step).indices(n)
+    start, stop, step = slice(start, stop, step).indices(n)
     size = max(-(-(stop - start) // step), 0)
     if size == n and step == 1:
         return x
@@ -123,6 +127,9 @@ def _slice(x, dim, s):
 
 def _advanced(x, dim, i, advanced):
     if i.dtype in (dtypes.bool, dtypes.uint8):
+        if i.dtype is dtypes.uint8:
+            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning,
+                          stacklevel=4)
         for k in range(i.ndim):
             if i._aval.shape[k] != x._aval.shape[dim + k]:
                 raise IndexError(f"The shape of the mask {list(i._aval.shape)} at index {k} does not match the shape of the indexed "
@@ -132,12 +139,14 @@ def _advanced(x, dim, i, advanced):
         return dim + i.ndim
     if i.dtype.category != 1:
         raise IndexError(KINDS)
-    _check_bounds(i, x._aval.shape[dim], dim)
+    _check_bounds(i, x._aval.shape[dim], len(advanced))
     advanced.append((dim, i))
     return dim + 1
 
 
 def _check_bounds(i, n, dim):
+    if n == 0 and i._aval.size:
+        raise IndexError("index is out of bounds for dimension with size 0")
     bad = bounds.outside(i, -n, n)
     if bad is not None:
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
@@ -188,6 +197,8 @@ def _value(self, value):
 
 def setitem(self, index, value):
     value = _value(self, value)
+    if isinstance(index, Tensor) and index.dtype is dtypes.uint8 and index.ndim and not isinstance(value, Tensor):
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     x, advanced = resolve(self, index)
     if advanced:
         tensors, present = _lists(x, advanced)
@@ -215,6 +226,9 @@ def _fits(shape, target):
 
 def index_put_(self, indices, values, accumulate=False):
     """In-place write at index tensors; `accumulate` counts repeats."""
+    if not len(indices):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape []"
+                           if not self.ndim else "index_put_ needs at least one index tensor")
     x, advanced = resolve(self, tuple(indices))
     tensors, present = _lists(x, advanced)
     return inplace(TABLE["index_put"], x, (_value(self, values), *tensors), (present, accumulate), overlap_ok=True)

@@ -2,6 +2,7 @@
 
 import builtins
 import math
+import warnings
 
 from torchish.api import bind, numeric, spectral
 from torchish.api.bind import named, operand, put_out, static, variant
@@ -99,8 +100,26 @@ def where(condition, input=None, other=None, *, out=None):
         from torchish.api.indexing import nonzero
         return nonzero(condition, as_tuple=True)
     input, other = _args(input, "where", 2), _args(other, "where", 3)
+    if condition.dtype is dtypes.uint8:
+        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+                      "PyTorch. Use a boolean condition instead.", UserWarning, stacklevel=2)
     result = apply(ROWS["where"], (condition, input, other))
     return result if out is None else put_out("where", result, out)
+
+
+def unravel_index(indices, shape):
+    """Coordinates, one tensor a dimension, of places in a flattened tensor of `shape`."""
+    if indices.dtype.category != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in shape:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    if builtins.min(shape, default=0) < 0:
+        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    return apply(ROWS["unravel_index"], (indices,), (shape,))
 
 
 # PyTorch computes a product of each pair of ranks with another routine
@@ -526,7 +545,7 @@ def renamed(name, fn):
 
 
 TORCH = {f.__name__: f for f in (
-    max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, matmul, positive, detach, argwhere, broadcast_shapes,
+    max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, unravel_index, matmul, positive, detach, argwhere, broadcast_shapes,
     is_tensor, numel, is_floating_point, is_complex, is_nonzero,
     is_same_size, clone, result_type, isin, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
     unique_consecutive,

@@ -122,10 +122,10 @@ def isin(elements, test_elements, /, *, assume_unique=False, invert=False):
                     else (elements, test_elements), invert=invert)
 
 
-@op(names="torch", differentiable=False)
+@op(names="", differentiable=False)
 def unravel_index(indices, /, shape):
     out, indices = [], cast(indices, dtypes.int64)
-    for n in reversed(shape):
+    for n in reversed([max(n, 1) for n in shape]):
         out.append(indices % n)
         indices = indices // n
     return tuple(reversed(out))

@@ -67,9 +67,19 @@ def take(input, index, /):
 
 @op(node="GatherBackward0", saves="01")
 def take_along_dim(input, indices, /, dim=None):
+    if indices.dtype != np.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {dtypes.of(indices).legacy}")
+    if dim is not None and input.ndim != indices.ndim:
+        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} "
+                           f"dimensions for input, and {indices.ndim} dimensions for indices")
     if dim is None:
         return jnp.take_along_axis(input.reshape(-1), indices.reshape(-1), 0)
-    return jnp.take_along_axis(input, indices, wrap_dim(dim, input.ndim))
+    if not input.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = wrap_dim(dim, input.ndim)
+    broadcast_shapes(*(x.shape[:d] + x.shape[d + 1:] for x in (input, indices)))
+    # as in PyTorch, what lies outside wraps around
+    return jnp.take_along_axis(input, indices % max(input.shape[d], 1), d)
 
 
 # ---- scattering

@@ -472,6 +472,7 @@ def norm(input, /, p="fro", dim=None, keepdim=False, dtype=None):
 
 def _scan(fn, input, dim, dtype):
     x = widened(input, dtype)
+    kernel(f"{fn.__name__}_out_cpu", x, "ifc")
     d = wrap_dim(dim, x.ndim)
     return fn(x, axis=d) if x.ndim else x
 
