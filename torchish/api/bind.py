@@ -201,7 +201,8 @@ def refuse_numbers(function, *given):
 
 
 def _compile(public, parameters, lines, **names):
-    space = {"PLAIN": PLAIN, "NUMBER": NUMBER, "STATIC": STATIC, "Tensor": Tensor, "operand": operand, "static": static, "given": dtypes.given, "DTYPE": dtypes.dtype,
+    space = {"PLAIN": PLAIN, "NUMBER": NUMBER, "STATIC": STATIC, "Tensor": Tensor, "operand": operand, "static": static,
+             "given": dtypes.given, "DTYPE": dtypes.dtype,
              "bounds": bounds, "axes": axes, "state": state, "refuse_slope": refuse_slope, "refuse_numbers": refuse_numbers,
              **names}
     exec(compile(f"def {public}({parameters}):\n    " + "\n    ".join(lines), f"<torchish {public}>", "exec"), space)

@@ -117,7 +117,7 @@ ALIASES |= {alias: d for d in UNHELD for alias, name in (("chalf", "complex32"),
 FROM_NP = {d.np: d for d in ALL}
 BY_NAME = {d.name: d for d in ALL}
 
-PYTHON = {int: int64, float: float64, complex: complex128, type(True): bool}
+PYTHON = {int: int64, float: float64, complex: complex128, True.__class__: bool}
 
 
 def given(d, function, argument="'dtype'"):
