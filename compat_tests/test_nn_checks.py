@@ -223,3 +223,106 @@ def test_recurrent_layers_find_their_weights(torch):
     for cell in torch.nn.LSTMCell, torch.nn.GRUCell, torch.nn.RNNCell:
         state = cell(2, 0)(torch.ones(3, 2))
         assert (state[0] if isinstance(state, tuple) else state).shape == (3, 0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_pooling_refuses(torch, n):
+    F, x = torch.nn.functional, torch.zeros(1, 2, *(4,) * n)
+    for name in "avg_pool", "max_pool":
+        pool = getattr(F, f"{name}{n}d")
+        for options, text in (({"stride": 0}, "stride (should not be zero|must be greater than zero)"),
+                              ({"padding": 2}, "should be at most half of"), ({"padding": -1}, "must be non-negative")):
+            with pytest.raises(RuntimeError, match=text):
+                pool(x, 2, **options)
+        with pytest.raises(RuntimeError, match="kernel_size"):
+            pool(x, (2,) * (n + 1))
+        with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+            pool(x.bool(), 2)
+    for name in "adaptive_avg_pool", "adaptive_max_pool":
+        pool = getattr(F, f"{name}{n}d")
+        with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+            pool(x.long(), 2)
+        with pytest.raises(RuntimeError, match="Expected .* tensor|Expected 2 to 3 dimensions"):
+            pool(torch.zeros(1, 1, *x.shape), 2)
+        assert pool(x, 0).shape == (1, 2, *(0,) * n)
+    with pytest.raises(RuntimeError, match="elements in indices should be type int64"):
+        getattr(F, f"max_unpool{n}d")(x, torch.zeros(x.shape, dtype=torch.int32), 2)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_fractional_pooling_refuses(torch, n):
+    pool, x = getattr(torch.nn.functional, f"fractional_max_pool{n}d"), torch.zeros(2, 2, *(8,) * n)
+    for kernel, out, samples, text in (((2,), 3, None, "kernel_size must either be a single Int"), (2, (), None, "output_size must either"),
+                                       (2, (3,) * (n - 1) + (9,), None, "pool width 2 too large relative to input width 8"),
+                                       (2, 3, torch.rand(0, 2, n), "Expect _random_samples.size\\(0\\) no less"),
+                                       (2, 3, torch.rand(2, 2, 9), f"Expect _random_samples.size\\(2\\) equals to {n}; got 9")):
+        with pytest.raises(RuntimeError, match=text):
+            pool(x, kernel, out, _random_samples=samples)
+    assert pool(x[:0], 2, 3).shape == (0, 2, *(3,) * n)
+
+
+def test_windows_of_padding_alone(torch):
+    assert torch.nn.functional.max_pool1d(torch.ones(1, 1), 2, None, 1, 2).tolist() == [[-float("inf")]]
+
+
+def test_places_of_maxima_are_saved(torch):
+    x = torch.zeros(1, 1, 4, 4, requires_grad=True)
+    for pool in torch.nn.functional.max_pool2d, torch.nn.functional.adaptive_max_pool2d:
+        y, places = pool(x, 2, return_indices=True)
+        places.fill_(0)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_averages_of_halves_are_summed_in_floats(torch):
+    x = torch.rand(1, 1, 32, 32, generator=torch.Generator().manual_seed(0)).half()
+    mean = torch.nn.functional.avg_pool2d(x, 32)
+    assert mean.dtype == torch.half and abs(mean.item() - x.float().mean().item()) < 1e-3
+
+
+def test_fold_refuses(torch):
+    fold, unfold, x = torch.nn.functional.fold, torch.nn.functional.unfold, torch.zeros(1, 6, 9)
+    for options, text in (({}, "number of sliding blocks 3 \\* 3 = 9, but got input.size\\(2\\)=8"),
+                          ({"stride": 0}, "stride should be greater than zero, but got stride_height: 0 stride_width: 0"),
+                          ({"padding": -1}, "padding should be non-negative, but got pad_height: -1 pad_width: -1")):
+        with pytest.raises(RuntimeError, match=text):
+            fold(x[:, :, :8], (4, 5), (2, 3), **options)
+    with pytest.raises(RuntimeError, match="calculated shape of the array of sliding blocks as \\(-4, -3\\), which is too small"):
+        fold(torch.zeros(1, 12, 12), (4, 5), (2, 2), dilation=8)
+    with pytest.raises(RuntimeError, match="possibly 0 batch size and other non-zero dimensions for input, but got: \\[1, 0, 4, 4\\]"):
+        unfold(torch.zeros(1, 0, 4, 4), (2, 3))
+
+
+def test_module_to_takes_three_forms(torch):
+    net, cpu = torch.nn.Linear(1, 1), torch.device("cpu")
+    for args in (cpu, True), (None, True), ([],), (cpu, torch.tensor(3)):
+        with pytest.raises(TypeError, match="to\\(\\) received an invalid combination of arguments - got"):
+            net.to(*args)
+    with pytest.raises(TypeError, match="only accepts floating point or complex dtypes, but got desired dtype=torch.int64"):
+        net.to(torch.long)
+    with pytest.raises(RuntimeError, match=".to\\(\\) does not accept copy argument"):
+        net.to("cpu", torch.float32, False, True)
+    assert net.to(torch.zeros(1, dtype=torch.double), True).weight.dtype == torch.double
+    assert torch._C._nn._parse_to("cpu", torch.float32) == (cpu, torch.float32, False, None)
+
+
+def test_old_spectral_norms_load(torch):
+    layer = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 5))
+    layer(torch.randn(2, 3))
+    state = layer.state_dict()
+    assert state._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    old = dict(state)
+    v = old.pop("weight_v")
+    old["weight"] = layer.weight.detach().clone()
+    layer.weight_v.zero_()
+    layer.load_state_dict(old)
+    assert torch.allclose(torch.mv(layer.weight_orig, layer.weight_v), torch.mv(layer.weight_orig, v), atol=1e-4)
+    assert type(pickle.loads(pickle.dumps(layer))) is torch.nn.Linear
+
+
+def test_running_statistics_have_no_tangents(torch):
+    fw, F = torch.autograd.forward_ad, torch.nn.functional
+    with fw.dual_level():
+        x, mean = fw.make_dual(torch.zeros(3, 2), torch.ones(3, 2)), fw.make_dual(torch.zeros(2), torch.ones(2))
+        with pytest.raises(RuntimeError, match="batch_norm is not differentiable wrt running_mean and running_var"):
+            F.batch_norm(x, mean, torch.ones(2))

@@ -15,7 +15,8 @@ from torchish.autograd.dispatch import apply, inplace, write_out
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, Op, dtypes
 from torchish.ops.promote import CTYPES
-from torchish.tensor import Tensor
+from torchish.tensor import Tensor, devices, layout
+from torchish.tensor.size import Size
 
 STATIC = {int, float, bool, complex, str, type(None), dtypes.dtype}
 NUMBER = {int, float, bool, complex}
@@ -65,10 +66,14 @@ def static(x):
     return x
 
 
+TORCH_TYPES = (dtypes.dtype, devices.device, layout.layout, layout.memory_format, Size)
+
+
 def type_name(x):
     """The name of a value's type as C code prints it."""
     c = type(x)
-    return f"numpy.{c.__name__}" if c.__module__ == "numpy" else c.__name__
+    package = "numpy" if c.__module__ == "numpy" else "torch" if isinstance(x, TORCH_TYPES) else None
+    return f"{package}.{c.__name__}" if package else c.__name__
 
 
 def operand(x, function, name, position, number=True):

@@ -125,6 +125,8 @@ def save_results(node, op, outs):
     rule = op.saves
     if rule and "r" in rule and not node.pull.results:
         node.saved.append(saved_result(outs[0]) if state.saved_hooks else Watch(outs[0]))
+    if rule and "i" in rule and not node.pull.results and len(outs) > 1:
+        node.saved.append(saved_result(outs[1], 1) if state.saved_hooks else Watch(outs[1]))
     for k, t in enumerate(outs[:node.pull.results]):
         watched = rule is None or (k > 0) == ("i" in rule)
         node.saved.append(saved_result(t if watched else Tensor._of(t._value), k))

@@ -3,7 +3,7 @@
 
 from torchish.ops.table import TABLE, Op
 from torchish.ops import (activation, arrange, bessel, conv, copying, counting, creation, factor, fft, gammas, histogram, index,
-                          indexing, ldl, linalg, logic, loss, norm, optimizers, pointwise, polynomials, recurrent, reduce,
-                          resample, segment, sorting, special, spectrum, views)
+                          indexing, ldl, linalg, logic, loss, norm, optimizers, pointwise, polynomials, pooling, recurrent,
+                          reduce, resample, segment, sorting, special, spectrum, views)
 
 __all__ = ["TABLE", "Op"]

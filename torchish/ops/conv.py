@@ -1,4 +1,4 @@
-"""Convolutions, pooling, padding."""
+"""Convolutions, sliding blocks, padding."""
 
 import math
 
@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchish.ops.pointwise import floor_quotient
 from torchish.ops.promote import cast, dtype_of
 from torchish.ops.table import op
 
@@ -152,21 +151,13 @@ def _register_convs(n):
 
 # ---- windows: a static table of the positions each output element sees
 
-def _out_size(size, k, s, p, d, ceil_mode):
+def out_size(size, k, s, p, d, ceil_mode):
     span = size + 2 * p - d * (k - 1) - 1
     n = (-(-span // s) if ceil_mode else span // s) + 1
     return n - 1 if ceil_mode and (n - 1) * s >= size + p else n  # the last window must begin inside
 
 
-def _check_pool(input, n, out):
-    if any(o < 1 for o in out):
-        def show(t):
-            return "x".join(map(str, t))
-        raise RuntimeError(f"Given input size: ({show(input.shape[-n - 1:])}). Calculated output size: "
-                           f"({show((input.shape[-n - 1],) + tuple(out))}). Output size is too small")
-
-
-def _join(per_dim, sizes):
+def join(per_dim, sizes):
     """Per-dimension position tables (out_i, k_i) -> flat positions (outs..., prod k) and what lies inside."""
     n = len(per_dim)
     flat, inside = 0, True
@@ -177,227 +168,47 @@ def _join(per_dim, sizes):
         flat = flat * size + np.clip(table, 0, size - 1)
         inside = inside & (table >= 0) & (table < size)
     outs = tuple(t.shape[0] for t in per_dim)
-    return flat.reshape(outs + (-1,)), np.broadcast_to(inside, flat.shape).reshape(outs + (-1,))
+    outs += (math.prod(t.shape[1] for t in per_dim),)
+    return flat.reshape(outs), np.broadcast_to(inside, flat.shape).reshape(outs)
 
 
-def _strided(sizes, kernel, stride, padding, dilation, ceil_mode):
-    outs = [_out_size(*a, ceil_mode) for a in zip(sizes, kernel, stride, padding, dilation)]
+def strided(sizes, kernel, stride, padding, dilation, ceil_mode):
+    outs = [out_size(*a, ceil_mode) for a in zip(sizes, kernel, stride, padding, dilation)]
     return [np.arange(o)[:, None] * s - p + np.arange(k) * d
             for o, k, s, p, d in zip(outs, kernel, stride, padding, dilation)]
 
 
-def _pool_max(x, n, tables, return_indices):
-    """The largest of each window; the first among equals, nan first of all."""
-    sizes = x.shape[-n:]
-    where, inside = _join(tables, sizes)
-    flat = x.reshape(x.shape[:-n] + (math.prod(sizes),))
-    low = -jnp.inf if dtype_of(x).category >= 2 else jnp.iinfo(x.dtype).min
-    seen = jnp.where(inside, flat[..., where], jnp.asarray(low, x.dtype))
-    best = jnp.argmax(lax.stop_gradient(seen), axis=-1, keepdims=True)
-    index = jnp.take_along_axis(jnp.broadcast_to(where, seen.shape), best, -1)[..., 0].astype("int64")
-    values = jnp.take_along_axis(flat, index.reshape(flat.shape[:-1] + (math.prod(where.shape[:-1]),)), -1).reshape(index.shape)
-    return (values, index) if return_indices else values
-
-
-def _check_pooled(name, input, n):
-    """The sizes that pooling takes: (channels, spatial…), with a batch in front that may be empty."""
-    if input.ndim in (n + 1, n + 2) and 0 not in input.shape[-n - 1:]:
-        return
-    if name.endswith("3d") and input.ndim in (4, 5):
-        routine = "max_pool3d_with_indices_out_cpu_template" if name.startswith("max") else name
-        raise RuntimeError(f"{routine}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
-                           f"{list(input.shape)} and non-batch dimension 0 has length zero!")     # 0 whichever it is
-    if name == "avg_pool3d":
-        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
-    shape = list(input.shape)
-    if name == "avg_pool1d":    # computed in two dimensions
-        n, shape = 2, [*shape[:-1], 1, *shape[-1:]]
-    said = "max_pool1d: " if name == "max_pool1d" else ""
-    raise RuntimeError(f"{said}Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
-
-
-def _check_padding(kernel, padding):
-    for k, p in zip(kernel, padding):
-        if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > k // 2:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1")
-
-
-def check_adaptive(name, input, output_size, n):
-    """`output_size` as PyTorch takes it: one number, or one (or None) a dimension."""
-    if isinstance(output_size, int) or output_size is None:
-        output_size = (output_size,) * n
-    if len(output_size) != n:
-        raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})" if n == 1 else
-                           f"{name}: output_size must be {n}" if "avg" in name else
-                           f"{name}(): internal error: output_size.size() must be {n}")
-    if n > 1 and input.ndim < n + 1:
-        raise ValueError(f"Input dimension should be at least {n + 1}")
-    if any(o is not None and o < 0 for o in output_size):
-        if "max" in name:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {min(output_size)}: {[*input.shape[:-n], *output_size]}")
-        first, *rest = [1, *output_size] if n == 1 else output_size
-        raise RuntimeError(f"adaptive_avg_pool{max(n, 2)}d: elements of output_size must be greater than or equal to 0 but received "
-                           f"{{{first}, {','.join(map(str, rest))}}}")      # spaced as PyTorch prints them
-    shape = list(input.shape)
-    if name == "adaptive_avg_pool1d":   # computed in two dimensions
-        name, shape, n = "adaptive_avg_pool2d", [*shape[:-1], 1, *shape[-1:]], 2
-    # channels may be absent where the average is taken in two dimensions
-    checked = range(len(shape) - (n if name == "adaptive_avg_pool2d" else n + 1), len(shape))
-    empty = next((d for d in checked if d >= 0 and not shape[d]), None)
-    if empty is not None:
-        raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape} with "
-                           f"dimension {empty} being empty")
-
-
-def _register_pools(n):
-    def max_pool(input, /, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-        kernel, padding, dilation = (tuple_of(v, n) for v in (kernel_size, padding, dilation))
-        stride = kernel if stride in (None, ()) else tuple_of(stride, n)
-        for what, values in ("kernel_size", kernel), ("stride", stride), ("dilation", dilation):
-            if any(v <= 0 for v in values):
-                raise RuntimeError(f"max_pool{n}d() {what} must be greater than zero, but got {min(values)}")
-        _check_padding(kernel, padding)
-        _check_pooled(f"max_pool{n}d", input, n)
-        tables = _strided(input.shape[-n:], kernel, stride, padding, dilation, ceil_mode)
-        outs = [len(t) for t in tables]
-        if n == 1 and outs[0] < 1 and not return_indices:
-            got = _out_size(input.shape[-1], kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
-            raise RuntimeError(f"max_pool1d() Invalid computed output size: {got}")
-        _check_pool(input, n, outs)
-        return _pool_max(input, n, tables, return_indices)
-
-    def avg_pool(input, /, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
-                 divisor_override=None):
-        kernel, padding = tuple_of(kernel_size, n), tuple_of(padding, n)
-        stride = kernel if stride in (None, ()) else tuple_of(stride, n)
-        _check_padding(kernel, padding)
-        _check_pooled(f"avg_pool{n}d", input, n)
-        sizes = input.shape[-n:]
-        outs = [_out_size(i, k, s, p, 1, ceil_mode) for i, k, s, p in zip(sizes, kernel, stride, padding)]
-        _check_pool(input, n, outs)
-        if divisor_override == 0:
-            raise RuntimeError("divisor must be not zero")
-        pads = [(p, max((o - 1) * s + k - i - p, 0)) for i, k, s, p, o in zip(sizes, kernel, stride, padding, outs)]
-        lead = input.ndim - n
-        total = lax.reduce_window(input, np.zeros((), input.dtype), lax.add, (1,) * lead + kernel, (1,) * lead + stride,
-                                  [(0, 0)] * lead + pads)
-        total = total[(...,) + tuple(slice(0, o) for o in outs)]
-        count = jnp.asarray(divisor_override or _window_count(sizes, kernel, stride, padding, outs, count_include_pad),
-                            input.dtype)
-        return total / count if dtype_of(input).category >= 2 else floor_quotient(total, count)
-
-    def adaptive_max_pool(input, /, output_size, return_indices=False):
-        check_adaptive(f"adaptive_max_pool{n}d", input, output_size, n)
-        tables = [_adaptive_table(i, o) for i, o in zip(input.shape[-n:], _sizes(output_size, input, n))]
-        return _pool_max(input, n, tables, return_indices)
-
-    def adaptive_avg_pool(input, /, output_size):
-        check_adaptive(f"adaptive_avg_pool{n}d", input, output_size, n)
-        y = input
-        for k, o in enumerate(_sizes(output_size, input, n)):
-            axis = input.ndim - n + k
-            weights = averages(y.shape[axis], o)
-            y = jnp.moveaxis(jnp.tensordot(y, jnp.asarray(weights, y.dtype), (axis, 1),
-                                           precision=lax.Precision.HIGHEST), -1, axis)
-        return y
-    node = {1: "SqueezeBackward1", 2: "MaxPool2DWithIndicesBackward0", 3: "MaxPool3DWithIndicesBackward0"}[n]
-    op(max_pool, name=f"max_pool{n}d", names="torch functional", node=node, saves="0")
-    op(avg_pool, name=f"avg_pool{n}d", names="functional torch" if n == 1 else "functional", saves="0",
-       node="SqueezeBackward1" if n == 1 else f"AvgPool{n}DBackward0")
-    op(adaptive_max_pool, name=f"adaptive_max_pool{n}d", names="functional", saves="0",
-       node=f"AdaptiveMaxPool{n}DBackward0" if n > 1 else "SqueezeBackward1")
-    op(adaptive_avg_pool, name=f"adaptive_avg_pool{n}d", names="functional torch" if n == 1 else "functional", saves="0",
-       node=f"AdaptiveAvgPool{n}DBackward0" if n > 1 else "SqueezeBackward1")
-
-
-def _window_count(sizes, kernel, stride, padding, outs, include_pad):
-    count = 1
-    for i, k, s, p, o in zip(sizes, kernel, stride, padding, outs):
-        start = np.arange(o) * s - p
-        end = np.minimum(start + k, i + p)
-        if not include_pad:
-            start, end = np.maximum(start, 0), np.minimum(end, i)
-        count = np.multiply.outer(count, end - start)
-    return count
-
-
-def adaptive_ranges(size, out):
-    return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
-
-
-def averages(size, out):
-    """The (out, size) weights of adaptive averaging."""
-    at = np.arange(size)
-    return np.array([((at >= a) & (at < b)) / (b - a) for a, b in adaptive_ranges(size, out)]).reshape(out, size)
-
-
-def _adaptive_table(size, out):
-    ranges = adaptive_ranges(size, out)
-    width = max((b - a for a, b in ranges), default=1)
-    return np.array([[a + j if a + j < b else size for j in range(width)] for a, b in ranges]).reshape(out, width)
-
-
-def _sizes(output_size, input, n):
-    wanted = (output_size,) * n if output_size is None or isinstance(output_size, int) else tuple(output_size)
-    return [input.shape[-n + i] if o is None else o for i, o in enumerate(wanted)]
-
-
 for _n in (1, 2, 3):
     _register_convs(_n)
-    _register_pools(_n)
 
-
-def _register_unpool(n):
-    def row(input, indices, /, kernel_size, stride=None, padding=0, output_size=None):
-        kernel, padding = tuple_of(kernel_size, n), tuple_of(padding, n)
-        stride = kernel if stride in (None, ()) else tuple_of(stride, n)
-        out = tuple(output_size)[-n:] if output_size else tuple(
-            (i - 1) * s - 2 * p + k for i, s, p, k in zip(input.shape[-n:], stride, padding, kernel))
-        if indices.shape != input.shape:
-            def shown(t):
-                return list(t.shape) + [1] * (n == 1)
-            raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({shown(input)}) but got indices tensor "
-                               f"with shape: {shown(indices)}")
-        lead = input.shape[:-n]
-        flat, at = input.reshape((-1, math.prod(input.shape[-n:]))), indices.reshape((-1, math.prod(input.shape[-n:])))
-        rows = jnp.arange(flat.shape[0])[:, None]
-        y = jnp.zeros((flat.shape[0], math.prod(out)), input.dtype).at[rows, at].set(flat, unique_indices=True)
-        return y.reshape(lead + out)
-    op(row, name=f"max_unpool{n}d", names="functional", node=f"MaxUnpool{max(n, 2)}DBackward0")
-
-
-for _n in (1, 2, 3):
-    _register_unpool(_n)
-
-
-@op(name="max_pool2d_with_indices_backward", names="", saves="2", node="MaxPool2DWithIndicesBackwardBackward0")
-def max_pool2d_with_indices_backward(grad_output, input, indices, /):
-    """A cotangent goes to where the maximum was."""
-    lead = math.prod(input.shape[:-2])
-    at, ct = indices.reshape((lead, -1)), grad_output.reshape((lead, -1))
-    y = jnp.zeros((lead, math.prod(input.shape[-2:])), ct.dtype).at[jnp.arange(lead)[:, None], at].add(ct)
-    return y.reshape(input.shape)
-
-
-# ---- patches
 
 def _patches(sizes, kernel, dilation, padding, stride):
     n = len(sizes)
     kernel, dilation, padding, stride = (tuple_of(v, n) for v in (kernel, dilation, padding, stride))
-    where, inside = _join(_strided(sizes, kernel, stride, padding, dilation, False), sizes)
+    where, inside = join(strided(sizes, kernel, stride, padding, dilation, False), sizes)
     k = where.shape[-1]
     return where.reshape(-1, k).T, inside.reshape(-1, k).T
 
 
+def _blocks(input, sizes, kernel, dilation, padding, stride):
+    """How many sliding blocks lie along each dimension of an image; `input` and the windows checked as PyTorch does."""
+    for name, short, (h, w), least in (("kernel size", "kernel", kernel, 1), ("stride", "stride", stride, 1),
+                                       ("dilation", "dilation", dilation, 1), ("padding", "pad", padding, 0)):
+        if min(h, w) < least:
+            wanted = "greater than zero" if least else "non-negative"
+            raise RuntimeError(f"{name} should be {wanted}, but got {short}_height: {h} {short}_width: {w}")
+    batched, plain = (3, 2) if sizes is not None else (4, 3)    # columns, or an image
+    if input.ndim not in (batched, plain) or 0 in input.shape[-plain:]:
+        raise RuntimeError(f"Expected {plain}D or {batched}D (batch mode) tensor {'for input ' * (plain == 2)}with possibly 0 batch size and "
+                           f"{'other ' * (plain == 3)}non-zero dimensions for input, but got: {list(input.shape)}")
+    return tuple((s + 2 * p - d * (k - 1) - 1) // t + 1
+                 for s, k, d, p, t in zip(sizes or input.shape[-2:], kernel, dilation, padding, stride))
+
+
 @op(names="functional", node="Im2ColBackward0")
 def unfold(input, /, kernel_size, dilation=1, padding=0, stride=1):
-    if input.ndim not in (3, 4):
-        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
-                           f"got: {list(input.shape)}")
     kernel, spread, pads, step = (tuple_of(v, 2) for v in (kernel_size, dilation, padding, stride))
-    blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(input.shape[-2:], kernel, spread, pads, step))
+    blocks = _blocks(input, None, kernel, spread, pads, step)
     if min(blocks) < 1:
         raise RuntimeError(f"Given input with spatial size {tuple(input.shape[-2:])}, kernel_size={kernel}, dilation={spread}, "
                            f"padding={pads}, calculated shape of the array of sliding blocks as {blocks}, but its components must be at "
@@ -412,17 +223,19 @@ def unfold(input, /, kernel_size, dilation=1, padding=0, stride=1):
 
 @op(names="functional", node="Col2ImBackward0")
 def fold(input, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    size = tuple_of(output_size, 2)
-    where, inside = _patches(size, kernel_size, dilation, padding, stride)
+    size, kernel, spread, pads, step = (tuple_of(v, 2) for v in (output_size, kernel_size, dilation, padding, stride))
+    blocks = _blocks(input, size, kernel, spread, pads, step)
     x = input if input.ndim == 3 else input[None]
-    if x.shape[1] % where.shape[0]:
+    if x.shape[1] % math.prod(kernel):
         raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-                           f"input.size(1)={x.shape[1]} and kernel_size={tuple_of(kernel_size, 2)}.")
-    if x.shape[2] != where.shape[1]:
-        raise RuntimeError(f"Given output_size={size}, kernel_size={tuple_of(kernel_size, 2)}, "
-                           f"dilation={tuple_of(dilation, 2)}, padding={tuple_of(padding, 2)}, stride={tuple_of(stride, 2)}, "
-                           f"expected size of input's dimension 2 to match the calculated number of sliding blocks "
-                           f"{where.shape[1]}, but got input.size(2)={x.shape[2]}.")
+                           f"input.size(1)={x.shape[1]} and kernel_size={kernel}.")
+    given = f"Given output_size={size}, kernel_size={kernel}, dilation={spread}, padding={pads}, stride={step}, "
+    if x.shape[2] != math.prod(blocks):
+        raise RuntimeError(f"{given}expected size of input's dimension 2 to match the calculated number of sliding blocks {blocks[0]} * "
+                           f"{blocks[1]} = {math.prod(blocks)}, but got input.size(2)={x.shape[2]}.")
+    if min(blocks) < 1:
+        raise RuntimeError(f"{given}calculated shape of the array of sliding blocks as {blocks}, which is too small (non-positive)")
+    where, inside = _patches(size, kernel, spread, pads, step)
     n, c = x.shape[0], x.shape[1] // where.shape[0]
     x = jnp.where(inside, x.reshape((n, c) + where.shape), jnp.zeros((), x.dtype))
     y = jnp.zeros((n, c, size[0] * size[1]), x.dtype).at[..., where].add(x).reshape((n, c) + size)

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchish.ops.conv import averages, check_adaptive, tuple_of
+from torchish.ops.conv import tuple_of
 from torchish.ops.factor import floating
+from torchish.ops.pooling import averages, check_adaptive
 from torchish.ops.promote import dtype_of, kernel
 from torchish.ops.table import op
 
@@ -114,7 +115,7 @@ def _output_size(input, size, scale_factor, mode, recompute):
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    if size is not None and recompute is not None:
+    if size is not None and recompute:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     given = scale_factor if size is None else size
     if isinstance(given, (list, tuple)) and len(given) != n:
@@ -125,9 +126,12 @@ def _output_size(input, size, scale_factor, mode, recompute):
     if size is not None:
         out = tuple_of(size, n)
         if not all(isinstance(o, int) for o in out):
-            raise TypeError(f"interpolate(): size must be a tuple of ints, not {out}")
+            raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with "
+                            f"types {[type(o) for o in out]}")
         return out, (None,) * n
     scales = tuple_of(scale_factor, n)
+    if not all(abs(i * s) < 2**63 for i, s in zip(spatial, scales)):    # nan as well
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
     return tuple(int(math.floor(i * s)) for i, s in zip(spatial, scales)), (None,) * n if recompute else scales
 
 

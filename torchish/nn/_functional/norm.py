@@ -3,6 +3,7 @@
 import torchish as torch
 from torchish.api.bind import functional as _rows
 from torchish.autograd.dispatch import apply
+from torchish.autograd.modes import state
 from torchish.ops import TABLE
 
 
@@ -67,6 +68,10 @@ def normalised(input, running_mean, running_var, weight, bias, training, momentu
         for name, t in ("running_mean", running_mean), ("running_var", running_var):
             if t is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
+        level = state.level
+        if level is not None and level.tangent(input) is not None and any(
+                level.tangent(t) is not None for t in (running_mean, running_var)):
+            raise RuntimeError("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
         return apply(TABLE["native_batch_norm_eval"], (input, running_mean, running_var, weight, bias), (eps,))
     out, mean, var = apply(TABLE["native_batch_norm_train"], (input, weight, bias), (eps,))
     follow(running_mean, mean, momentum)

@@ -13,6 +13,9 @@ def _tuple(x, n):
     return (x,) * n if isinstance(x, int) else tuple(x)
 
 
+_SPATIAL = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}
+
+
 def _pools(n):
     """The pooling functions over the last `n` dimensions."""
     row, adaptive = _rows[f"max_pool{n}d"], _rows[f"adaptive_max_pool{n}d"]
@@ -38,9 +41,17 @@ def _pools(n):
         kernel, pad = _tuple(kernel_size, n), _tuple(padding, n)
         step = kernel if stride in (None, ()) else _tuple(stride, n)
         size = _unpooled(input, kernel, step, pad, output_size)
+        if len(size) != n:
+            raise RuntimeError(f"There should be exactly {_SPATIAL[max(n, 2)]} in output_size, but got {len(size)} elements.")
+        for name, numbers in ("stride", step), ("padding", pad):
+            if n == 3 and len(numbers) != n:
+                raise RuntimeError(f"There should be exactly {_SPATIAL[n]} in {name}, but got: {len(numbers)} elements.")
+        if n == 3 and min(step) <= 0:
+            raise RuntimeError(f"strides should be greater than zero, but got stride: {list(step)}")
         wrong = bounds.outside(indices, 0, math.prod(size[-n:]))
         if wrong is not None:
-            raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, size[-n:]))})")
+            volume = "x".join(map(str, [*size[-n:], *[1] * (n == 1)]))
+            raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {volume})")
         return _rows[f"max_unpool{n}d"](input, indices, kernel, step, pad, output_size=size)
 
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -92,20 +103,50 @@ for _n in (1, 2, 3):
 
 
 @in_float32
+def _check_fractional(n, input, kernel, out, samples):
+    name, routine = f"fractional_max_pool{n}d", f"fractional_max_pool{n}d" + "_out" * (n == 3)
+    for what, numbers in ("kernel_size", kernel), ("output_size", out):
+        if len(numbers) != n:
+            raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of {'three ' * (n == 3)}Ints")
+    for d in range(input.dim() - n - 1, input.dim()):
+        if not input.shape[d]:
+            raise RuntimeError(f"{routine}(): Expected input to have non-zero size for non-batch dimensions, but got{list(input.shape)} with "
+                               f"dimension {d} being empty.")
+    for side, size, k, o in zip(("time", "height", "width")[-n:], input.shape[-n:], kernel, out):
+        if o + k - 1 > size:
+            raise RuntimeError(f"{routine}(): pool {side} {k} too large relative to input {side} {size}")
+    if samples.dtype != input.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.dim() != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.dim()}")
+    batch = input.size(0) if input.dim() == n + 2 else 1
+    if samples.size(0) < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.size(1) != input.size(-n - 1):
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.size(2) != n:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {samples.size(2)}.")
+
+
 def _fractional(n, input, kernel_size, output_size, output_ratio, return_indices, samples):
     """Max pooling over windows whose starts are spread by a random offset per sample and channel."""
     if output_size is None and output_ratio is None:
         raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
-    x = input if input.dim() == n + 2 else input.unsqueeze(0)
-    sizes = x.shape[2:]
     if output_size is None:
         ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
-        if len(ratio) != n:
-            raise ValueError(f"fractional_max_pool{n}d requires output_ratio to either be a single Int or tuple of Ints.")
-        output_size = [int(s * r) for s, r in zip(sizes, ratio)]
+        if n == 2 and len(ratio) != n:
+            raise ValueError("fractional_max_pool2d requires output_ratio to either be a single Int or tuple of Ints.")
+        output_size = [int(s * r) for s, r in zip(input.shape[-n:], ratio)]
     out, kernel = _tuple(output_size, n), _tuple(kernel_size, n)
     if samples is None:
-        samples = torch.rand(x.size(0), x.size(1), n, dtype=x.dtype, device=x.device)
+        batch = input.size(0) if input.dim() == n + 2 else 1
+        samples = torch.rand(batch, input.size(-n - 1), n, dtype=input.dtype, device=input.device)
+    _check_fractional(n, input, kernel, out, samples)
+    x = input if input.dim() == n + 2 else input.unsqueeze(0)
+    sizes = x.shape[2:]
+    if 0 in (x.size(0), *out):
+        made = x.new_empty((*input.shape[:-n], *out))
+        return (made, made.long()) if return_indices else made
     flat = torch.zeros((), dtype=torch.int64)
     for d in range(n):
         # in two dimensions PyTorch takes the first column for the width

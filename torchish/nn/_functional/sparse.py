@@ -2,7 +2,7 @@
 
 import torchish as torch
 from torchish.api.bind import functional as _rows
-from torchish.autograd.dual import suspended
+from torchish.autograd.modes import suspended
 from torchish.nn._functional.activation import dropout
 
 

@@ -2,8 +2,10 @@
 
 import warnings
 from collections import OrderedDict
+from types import SimpleNamespace
 
 import torchish as torch
+from torchish.api.bind import type_name
 from torchish.nn.modules._calls import (
     Calls,
     register_module_backward_hook,
@@ -63,19 +65,37 @@ def _hooked(hooks, module, name, value):
     return value
 
 
-def _parse_to(device=None, dtype=None, non_blocking=False, copy=False, memory_format=None, tensor=None):
-    """The three forms of `.to()`: (device, dtype), (dtype), (tensor)."""
-    if isinstance(device, torch.Tensor):
-        tensor, device = device, None
-    if tensor is not None:
-        return tensor.device, tensor.dtype, non_blocking, memory_format
-    if isinstance(device, (torch.dtype, type)):
-        # .to(dtype, non_blocking)
-        device, dtype, non_blocking = None, device, non_blocking if dtype is None else dtype
-    if device is not None and not isinstance(device, (str, int, torch.device)):
-        raise TypeError("to() received an invalid combination of arguments - got "
-                        f"({type(device).__name__}), but expected a device, a dtype or a tensor")
-    return None if device is None else torch.device(device), given(dtype, "to"), non_blocking, memory_format
+# PyTorch's signatures of `.to`: what each takes by position
+_TO = {"device": ("device", "dtype", "non_blocking", "copy"), "dtype": ("dtype", "non_blocking", "copy"),
+       "tensor": ("tensor", "non_blocking", "copy")}
+_TO_TEXT = """
+ * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)
+ * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)
+ * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)
+"""
+
+
+def _parse_to(*args, **kwargs):
+    """(device, dtype, non_blocking, memory format) of a call of `.to`, in one of its three forms."""
+    taken = {"device": (str, int, torch.device, type(None)), "dtype": (torch.dtype, type, type(None)), "tensor": torch.Tensor,
+             "non_blocking": bool, "copy": bool, "memory_format": (torch.memory_format, type(None))}
+    for first, names in _TO.items():
+        call = dict(zip(names, args), **kwargs)
+        if len(call) == len(args) + len(kwargs) and call.keys() <= {*names, "memory_format"} and all(
+                isinstance(value, taken[name]) for name, value in call.items()) and (first == "device" or call.get(first) is not None):
+            break
+    else:
+        shown = [*map(type_name, args), *(f"{name}={type_name(value)}" for name, value in kwargs.items())]
+        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(shown)}), but expected one of:{_TO_TEXT}")
+    if call.get("copy"):
+        raise RuntimeError(".to() does not accept copy argument")
+    device, dtype = call.get("device"), call.get("dtype")
+    if first == "tensor":
+        device, dtype = call["tensor"].device, call["tensor"].dtype
+    return None if device is None else torch.device(device), given(dtype, "to"), call.get("non_blocking", False), call.get("memory_format")
+
+
+torch._C._nn = SimpleNamespace(_parse_to=_parse_to)     # where code that overrides `.to` finds it
 
 
 _TABLES = ("_parameters", "_buffers", "_modules")

@@ -66,15 +66,53 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     module.register_buffer(name + "_u", u)
     module.register_buffer(name + "_v", v)
     module.register_forward_pre_hook(hook)
-    module._register_state_dict_hook(_note_version(hook))
+    module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+    module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
     return module
 
 
-def _note_version(hook):
-    def note(module, state_dict, prefix, local_metadata):
-        local_metadata.setdefault("spectral_norm", {})[hook.name + ".version"] = hook._version
-    note.spectral_norm_of = hook
-    return note
+class SpectralNormStateDictHook:
+    """After saving: the version of what was saved goes into the metadata."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, module, state_dict, prefix, local_metadata):
+        versions, key = local_metadata.setdefault("spectral_norm", {}), self.fn.name + ".version"
+        if key in versions:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        versions[key] = self.fn._version
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Before loading: a state dict of the version without metadata holds the weight instead of the vector `v`."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        if local_metadata.get("spectral_norm", {}).get(self.fn.name + ".version") is not None:
+            return
+        key = prefix + self.fn.name
+        needed = [key + "_orig", key, key + "_u"]
+        if key not in state_dict and all(key + end in state_dict for end in ("_orig", "_u", "_v")):
+            return      # a new one that has lost its metadata
+        missing = [name for name in needed if name not in state_dict]
+        if strict:
+            missing_keys.extend(missing)
+        if missing:
+            return
+        with torch.no_grad():
+            original, weight, u = (state_dict[name] for name in needed)
+            scale = (original / weight).mean()
+            del state_dict[key]
+            state_dict[key + "_v"] = _right_vector(as_matrix(original, self.fn.dim), u, scale)
+
+
+def _right_vector(matrix, u, scale):
+    """The v with u = normalize(matrix @ v) and dot(u, matrix @ v) = scale, as near as can be."""
+    v = torch.linalg.pinv(matrix) @ u
+    return v * (scale / torch.dot(u, matrix @ v))
 
 
 def remove_spectral_norm(module, name="weight"):
@@ -90,8 +128,8 @@ def remove_spectral_norm(module, name="weight"):
     del module._buffers[name + "_u"], module._buffers[name + "_v"], module._parameters[name + "_orig"]
     del module._forward_pre_hooks[key]
     module.register_parameter(name, Parameter(weight.detach()))
-    for key, note in module._state_dict_hooks.items():
-        if getattr(note, "spectral_norm_of", None) is hook:
-            del module._state_dict_hooks[key]
-            break
+    for hooks in module._state_dict_hooks, module._load_state_dict_pre_hooks:
+        for key, registered in [*hooks.items()]:
+            if getattr(getattr(registered, "hook", registered), "fn", None) is hook:     # the latter are wrapped
+                del hooks[key]
     return module
