@@ -326,3 +326,71 @@ def test_running_statistics_have_no_tangents(torch):
         x, mean = fw.make_dual(torch.zeros(3, 2), torch.ones(3, 2)), fw.make_dual(torch.zeros(2), torch.ones(2))
         with pytest.raises(RuntimeError, match="batch_norm is not differentiable wrt running_mean and running_var"):
             F.batch_norm(x, mean, torch.ones(2))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_convolution_refuses(torch, n):
+    F, x, w = torch.nn.functional, torch.zeros(1, 2, *(4,) * n), torch.zeros(3, 2, *(2,) * n)
+    for name in "conv", "conv_transpose":
+        conv = getattr(F, f"{name}{n}d")
+        with pytest.raises(RuntimeError, match=f"Expected {n + 1}D \\(unbatched\\) or {n + 2}D \\(batched\\) input to {name}{n}d, but got input"):
+            conv(x[None], w)
+        with pytest.raises(RuntimeError, match="dilation should be greater than zero, but got (dilation_|\\[)"):
+            conv(torch.zeros(1, 3, *(4,) * n) if name != "conv" else x, w, dilation=0)
+        with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+            conv((torch.zeros(1, 3, *(4,) * n) if name != "conv" else x).bool(), w.bool())
+    with pytest.raises(RuntimeError, match="Given transposed=1, weight of size .* to have 3 channels, but got 2 channels instead"):
+        getattr(F, f"conv_transpose{n}d")(x, w)
+    with pytest.raises(RuntimeError, match="Only zero batch or zero channel inputs are supported, but got input shape"):
+        getattr(F, f"conv_transpose{n}d")(torch.zeros(1, 3, *(0,) * n), w)
+
+
+def test_padding_refuses(torch):
+    pad = torch.nn.functional.pad
+    for mode in "reflect", "replicate":
+        with pytest.raises(RuntimeError, match="Expected 3D or 4D \\(batch mode\\) tensor with possibly 0 batch size and other non-zero"):
+            pad(torch.zeros(2, 0, 4, 4), (1, 1, 1, 1), mode=mode)
+        with pytest.raises(RuntimeError, match="input \\(W: 4\\) is too small. Calculated output W: -2"):
+            pad(torch.zeros(1, 2, 4), (-3, -3), mode=mode)
+        with pytest.raises(NotImplementedError, match="Padding size 2 is not supported for 4D input tensor.\nSupported combinations"):
+            pad(torch.zeros(1, 2, 4, 4), (1, 1), mode=mode)
+        with pytest.raises(NotImplementedError, match="pad2d\" not implemented for 'Bool'"):
+            pad(torch.zeros(1, 2, 4, 4).bool(), (1, 1, 1, 1), mode=mode)
+    with pytest.raises(RuntimeError, match="Argument #6: Padding size should be less than"):
+        pad(torch.zeros(1, 2, 4, 4), (0, 0, 9, 9), mode="reflect")
+    with pytest.raises(RuntimeError, match="Negative padding value is resulting in an empty dimension"):
+        pad(torch.zeros(1, 2, 4), (-3, -3), mode="circular")
+    with pytest.raises(RuntimeError, match="doesn't take in value argument"):
+        pad(torch.zeros(1, 2, 4), (1, 1), mode="reflect", value=1.0)
+
+
+def test_empty_batches(torch):
+    nn = torch.nn
+    for layer, size in ((nn.BatchNorm2d(4), (0, 4, 2, 2)), (nn.GroupNorm(2, 4), (0, 4, 2, 2)), (nn.TransformerEncoderLayer(4, 2, 8), (3, 0, 4)),
+                        (nn.TransformerEncoderLayer(4, 2, 8), (0, 3, 4)), (nn.ReplicationPad2d(0), (0, 2, 4, 4))):
+        x = torch.zeros(size, requires_grad=True)
+        y = layer(x)
+        y.sum().backward()
+        assert y.shape == size == x.grad.shape and all((p.grad == 0).all() for p in layer.parameters())
+    norm = nn.BatchNorm1d(2)
+    norm(torch.zeros(0, 2))
+    assert norm.running_mean.tolist() == [0.0, 0.0] and norm.running_var.tolist() == [1.0, 1.0]
+
+
+def test_gradients_of_convolutions_as_functions(torch):
+    G, F = torch.nn.grad, torch.nn.functional
+    assert F.grad is G
+    for n in 1, 2, 3:
+        x = torch.arange(2.0 * 5**n).reshape(1, 2, *(5,) * n).requires_grad_()
+        w = torch.arange(6.0 * 2**n).reshape(3, 2, *(2,) * n).requires_grad_()
+        y = getattr(F, f"conv{n}d")(x, w, None, 2, 1)
+        g = torch.ones_like(y)
+        dx, dw = torch.autograd.grad(y, (x, w), g)
+        assert torch.allclose(getattr(G, f"conv{n}d_input")(x.shape, w.detach(), g, 2, 1), dx)
+        made = getattr(G, f"conv{n}d_weight")(x.detach(), w.shape, g, 2, 1)
+        assert torch.allclose(made, dw) and not made.requires_grad
+
+
+def test_long_sums_of_complex_numbers_are_exact(torch):
+    x = (torch.arange(0, 1.0, 1 / 2**9).repeat(1024)).to(torch.cfloat)
+    assert x.sum().item() == 261632.0 and x.mean().item() == 261632.0 / 2**19

@@ -3,7 +3,7 @@
 from torchish.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from torchish.nn import functional, init, modules, parameter
 from torchish.nn.modules import *
-from torchish.nn import attention, parallel, utils
+from torchish.nn import attention, grad, parallel, utils
 from torchish.nn.parallel import DataParallel
 
 
@@ -25,4 +25,4 @@ def factory_kwargs(kwargs):
 
 
 __all__ = [*modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention",
-           "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils"]
+           "factory_kwargs", "functional", "grad", "init", "modules", "parallel", "parameter", "utils"]

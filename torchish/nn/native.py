@@ -88,7 +88,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """(group norm, mean, reciprocal standard deviation), the latter of shape (N, group)."""
-    mean, rstd = _statistics(input.reshape(N, group, -1), -1, eps)
+    mean, rstd = _statistics(input.reshape(N, group, C // group * HxW), -1, eps)
     y = apply(TABLE["group_norm"], (input, weight, bias), (group, eps))
     return y, mean.reshape(N, group), rstd.reshape(N, group)
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchish.ops.promote import cast, dtype_of
+from torchish.ops.promote import cast, dtype_of, kernel
 from torchish.ops.table import op
 
 _DIMS = "DHW"
@@ -23,18 +23,25 @@ def _layout(n):
     return lax.conv_dimension_numbers((1,) * (n + 2), (1,) * (n + 2), ("NC" + s, "OI" + s, "NC" + s))
 
 
-def _check_window(n, input, weight, stride, padding, dilation):
+def _check_window(name, n, input, weight, stride, padding, dilation):
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}{n}d, but got input of size: "
+                           f"{list(input.shape)}")
     if weight.ndim < 3:
         raise RuntimeError("weight should have at least three dimensions")
-    if input.ndim > weight.ndim:
-        raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{list(weight.shape)}, but got "
-                           f"{input.ndim}-dimensional input of size {list(input.shape)} instead")
+    if weight.ndim != n + 2:
+        if n == 1:
+            raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight {list(weight.shape)}, but got "
+                               f"{input.ndim}-dimensional input of size {list(input.shape)} instead")
+        _sizes_of("stride", stride, weight.ndim - 2)
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
     if any(s <= 0 for s in stride):
         raise RuntimeError("non-positive stride is not supported")
     if any(d <= 0 for d in dilation):
-        raise RuntimeError("dilation should be greater than zero")
+        spread = _planar("dilation", dilation)
+        named = ", ".join(f"dilation_{side}: {d}" for side, d in zip(("depth", "height", "width")[-len(spread):], spread))
+        raise RuntimeError(f"dilation should be greater than zero, but got {named if name == 'conv_transpose' else list(spread)}")
 
 
 def _sizes_of(name, v, n):
@@ -61,9 +68,6 @@ def _check_conv(name, n, input, weight, bias, groups):
         raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight.shape)}, expected bias to be "
                            f"1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead")
     channels = weight.shape[0] if transposed else weight.shape[1] * groups
-    if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}{n}d, but got input of size: "
-                           f"{list(input.shape)}")
     if input.dtype != weight.dtype:
         raise RuntimeError(f"Input type ({_ctype(input)}) and bias type ({_ctype(weight)}) should be the same"
                            if bias is not None else
@@ -73,8 +77,12 @@ def _check_conv(name, n, input, weight, bias, groups):
     if input.shape[-n - 1] != channels:
         x = input if input.ndim == n + 2 else input[None]
         tail = f"expected input{list(x.shape)} to have {channels} channels, but got {x.shape[1]} channels instead"
-        head = "transposed=1, " if name == "conv_transpose" else ""
-        raise RuntimeError(f"Given {head}groups={groups}, weight of size {list(weight.shape)}, {tail}")
+        head = "transposed=1" if transposed else f"groups={groups}"
+        raise RuntimeError(f"Given {head}, weight of size {list(weight.shape)}, {tail}")
+    if transposed and 0 in input.shape[-n:]:
+        shape = [*input.shape[:-1], 1, *input.shape[-1:]] if n == 1 else list(input.shape)
+        raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {shape}")
+    kernel(f"slow_conv_transpose{max(n, 2)}d_out_cpu" if transposed else "compute_columns3d" if n == 3 else "slow_conv2d_cpu", input, "ifc")
 
 
 def _ctype(x):
@@ -95,7 +103,7 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
     stride, dilation = _sizes_of("stride", stride, n), _sizes_of("dilation", dilation, n)
     if isinstance(padding, str) and padding not in ("same", "valid"):
         raise RuntimeError(f"Invalid padding string: '{padding}'")
-    _check_window(n, input, weight, stride, () if isinstance(padding, str) else _sizes_of("padding", padding, n), dilation)
+    _check_window("conv", n, input, weight, stride, () if isinstance(padding, str) else _sizes_of("padding", padding, n), dilation)
     _check_conv("conv", n, input, weight, bias, groups)
     span = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     if padding == "same":
@@ -119,7 +127,7 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
 def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, groups, dilation):
     stride, dilation, padding, extra = (_sizes_of(name, v, n) for name, v in (
         ("stride", stride), ("dilation", dilation), ("padding", padding), ("output_padding", output_padding)))
-    _check_window(n, input, weight, stride, padding, dilation)
+    _check_window("conv_transpose", n, input, weight, stride, padding, dilation)
     _check_conv("conv_transpose", n, input, weight, bias, groups)
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
         shown = " ".join(f"{name}_{side}: {v}" for name, t in (("output_padding", extra), ("stride", stride), ("dilation", dilation))
@@ -278,20 +286,44 @@ def pad(input, /, pad, mode="constant", value=None):
     if mode not in _NP_MODE:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:
-        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if not len(pairs) + 1 <= input.ndim <= len(pairs) + 2:
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    _check_pad(mode, input, pairs)
     y = input
     for k, (lo, hi) in enumerate(pairs):
         axis = input.ndim - 1 - k
-        n = y.shape[axis]
-        if mode == "reflect" and max(lo, hi) >= n:
-            raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: "
-                               f"padding ({lo}, {hi}) at dimension {axis} of input {list(input.shape)}")
-        if mode == "circular" and max(lo, hi) > n:
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        y = jnp.take(y, _padded(n, lo, hi, mode), axis=axis)
+        y = jnp.take(y, _padded(y.shape[axis], lo, hi, mode), axis=axis)
     return y
+
+
+def _check_pad(mode, input, pairs):
+    """What PyTorch refuses of padding that repeats the input's own elements."""
+    n, shape = len(pairs), list(input.shape)
+    if n not in (1, 2, 3) or input.ndim not in (n + 1, n + 2):
+        raise NotImplementedError(f"Padding size {2 * n} is not supported for {input.ndim}D input tensor.\n"
+                                  "Supported combinations for non-constant padding:\n"
+                                  "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+                                  "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+                                  "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
+    padded = shape[:-n] + [shape[-k] + sum(pairs[k - 1]) for k in range(n, 0, -1)]
+    if mode == "circular":
+        for k, (lo, hi) in enumerate(pairs, 1):
+            if max(lo, hi) > shape[-k]:
+                raise RuntimeError("Padding value causes wrapping around more than once.")
+        if min(padded) < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+        return
+    if 0 in shape[-n - 1:]:
+        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+                           f"input, but got: {shape}")
+    for k, (lo, hi) in enumerate(pairs, 1):
+        if mode == "reflect" and max(lo, hi) >= shape[-k]:
+            raise RuntimeError(f"Argument #{2 + 2 * k}: Padding size should be less than the corresponding input dimension, but got: padding "
+                               f"({lo}, {hi}) at dimension {input.ndim - k} of input {shape}")
+    if n == 1 and padded[-1] < 1:
+        raise RuntimeError(f"input (W: {shape[-1]}) is too small. Calculated output W: {padded[-1]}")
+    if min(padded) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(padded)}: {padded}")
+    kernel(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{n}d", input, "ifc")
 
 
 # ---- pixel arrangements

@@ -69,7 +69,7 @@ def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
     if c % num_groups:
         raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
                            f"{list(input.shape)} and num_groups={num_groups}")
-    grouped = input.reshape(n, num_groups, -1)
+    grouped = input.reshape(n, num_groups, c // num_groups * math.prod(input.shape[2:]))
     y = _centred(grouped, 2, eps)[0].reshape(input.shape)
     return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
 

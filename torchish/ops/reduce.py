@@ -44,7 +44,14 @@ def refuse_empty(name, x, dims):
 @op(by="dim is not None", variants={True: "SumBackward1"})
 def sum(input, /, dim=None, keepdim=False, *, dtype=None):
     x = widened(input, dtype)
-    return jnp.sum(x, axis=wrap_dims(dim, x.ndim), keepdims=keepdim, dtype=x.dtype)
+    return _total(x, wrap_dims(dim, x.ndim), keepdim)
+
+
+def _total(x, dims, keepdim):
+    """The sum. XLA adds complex numbers one after another, and loses bits by it; real ones it adds in groups."""
+    if x.dtype.kind == "c":
+        return lax.complex(_total(x.real, dims, keepdim), _total(x.imag, dims, keepdim))
+    return jnp.sum(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
 
 
 @op(saves="0")
@@ -71,7 +78,7 @@ def mean(input, /, dim=None, keepdim=False, *, dtype=None):
     x = _mean_operand(input, dtype)
     dims = wrap_dims(dim, x.ndim)
     # divide at the end, as PyTorch: the sum is exact to the last bit more often
-    return jnp.sum(x, axis=dims, keepdims=keepdim, dtype=x.dtype) / jnp.asarray(_count(x, dims), x.dtype)
+    return _total(x, dims, keepdim) / jnp.asarray(_count(x, dims), x.dtype)
 
 
 def _count(x, dims):
@@ -150,7 +157,7 @@ def std(input, /, dim=None, *, correction=1, keepdim=False):
 
 def _mean_of(x, dim, keepdim):
     dims = wrap_dims(dim, x.ndim)
-    return jnp.sum(x, axis=dims, keepdims=keepdim, dtype=x.dtype) / jnp.asarray(_count(x, dims), x.dtype)
+    return _total(x, dims, keepdim) / jnp.asarray(_count(x, dims), x.dtype)
 
 
 @op(names="torch")

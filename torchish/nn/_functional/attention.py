@@ -101,7 +101,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         for d, size in enumerate((batch, k.size(1))):
             if key_padding_mask.size(d) != size:
                 raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {size}, but got {key_padding_mask.size(d)}")
-        hidden = key_padding_mask.view(batch, 1, 1, -1).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, -1)
+        hidden = key_padding_mask.view(batch, 1, 1, k.size(1)).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, k.size(1))
         mask = hidden if mask is None else mask + hidden
     p = dropout_p if training else 0.0
     source = k.size(1)
@@ -116,7 +116,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         out = scaled_dot_product_attention(q.view(batch, num_heads, target, head), k.view(batch, num_heads, source, head),
                                            v.view(batch, num_heads, source, head), mask, p)
         out = out.permute(2, 0, 1, 3).contiguous().view(target * batch, width)
-    out = _rows["linear"](out, out_proj_weight, out_proj_bias).view(target, batch, -1)
+    out = _rows["linear"](out, out_proj_weight, out_proj_bias).view(target, batch, out_proj_weight.size(0))
     out = out if batched else out.squeeze(1)
     if not need_weights:
         return out, None

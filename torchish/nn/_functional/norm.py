@@ -74,8 +74,9 @@ def normalised(input, running_mean, running_var, weight, bias, training, momentu
             raise RuntimeError("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
         return apply(TABLE["native_batch_norm_eval"], (input, running_mean, running_var, weight, bias), (eps,))
     out, mean, var = apply(TABLE["native_batch_norm_train"], (input, weight, bias), (eps,))
-    follow(running_mean, mean, momentum)
-    follow(running_var, var, momentum)
+    if input.numel():    # nothing has no statistics
+        follow(running_mean, mean, momentum)
+        follow(running_var, var, momentum)
     return out
 
 
