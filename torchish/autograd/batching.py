@@ -4,7 +4,7 @@ import contextlib
 import textwrap
 import threading
 
-from torchish.autograd.graph import Node, edge_of
+from torchish.autograd.graph import BackwardNode, edge_of
 from torchish.autograd.modes import state
 from torchish.ops import TABLE
 from torchish.program import record
@@ -51,7 +51,7 @@ def outside():
     return _running(())
 
 
-class LevelNode(Node):
+class LevelNode(BackwardNode):
     """The node of a change of levels; `transposed(gradient, *args)` is the opposite change."""
 
     plain = False

@@ -10,7 +10,7 @@ from torchish.autograd.batching import gradient_for
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.graph import AccumulateGrad
 from torchish.autograd.hooks import check_replacements, run_tensor_hooks
-from torchish.autograd.modes import state
+from torchish.autograd.modes import in_thread, state
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 
@@ -51,6 +51,7 @@ def reachable(roots):
     return count
 
 
+DEPTH = 40      # passes inside each other that may share a thread's stack
 _numbers = itertools.count()
 
 
@@ -77,7 +78,10 @@ class Live:
         self.heap = []
         self.callbacks = []                       # what to call at the end
         self.number = next(_numbers)
-        self.run(roots, grads)
+        if state.depth < DEPTH:
+            self.run(roots, grads)
+        else:
+            in_thread(self.run, roots, grads)
 
     def push(self, node):
         heapq.heappush(self.heap, (-node._sequence_nr(), id(node), node))
@@ -96,8 +100,8 @@ class Live:
         buffer[nr] = grad if old is None else apply(SUM, (old, grad))
 
     def run(self, roots, grads):
-        previous = state.grad, state.task
-        state.grad, state.task = self.create, self
+        previous = state.grad, state.task, state.depth, state.saved_hooks
+        state.grad, state.task, state.depth = self.create, self, state.depth + 1
         try:
             for (node, nr), g in zip(roots, grads):
                 self.receive(node, nr, g)
@@ -109,7 +113,7 @@ class Live:
             for callback in self.callbacks:     # may grow on the way
                 callback()
         finally:
-            state.grad, state.task = previous
+            state.grad, state.task, state.depth, state.saved_hooks = previous
 
     def will_run(self, node):
         """Whether this pass brings a gradient to the node."""

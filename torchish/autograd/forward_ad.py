@@ -49,7 +49,13 @@ def make_dual(tensor, tangent, *, level=None):
     now = state.level
     if now is None or (level is not None and level < 0):
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    if tangent.shape == tensor.shape and not _laid_out_alike(tensor, tangent):
+        tangent = tangent.clone()       # views of the two must stay in step
     return dual.begin(now, tensor, tangent)
+
+
+def _laid_out_alike(a, b):
+    return a.stride() == b.stride() and a._storage.value.aval.size == b._storage.value.aval.size
 
 
 class UnpackedDualTensor(NamedTuple):

@@ -9,7 +9,7 @@ from torchish.autograd import where
 from torchish.autograd.dispatch import check_inplace, rebase, view
 from torchish.autograd.graph import (
     FREED,
-    Node,
+    BackwardNode,
     SavedTensor,
     edge_of,
     node_class,
@@ -39,9 +39,11 @@ OF_NODE = {"next_functions", "name", "metadata", "register_hook", "register_preh
 class FunctionCtx:
     """What forward leaves for backward. Any attribute is the user's; the node keeps its own apart."""
 
+    _is_node = True
+
     def __init__(self, node, needs):
         self._node = weakref.ref(node)
-        self._to_save = self.saved_for_forward = None
+        self._to_save = self._kept = self.saved_for_forward = None
         self._non_differentiable = ()
         self._dirty = ()
         self._materialize = self._materialize_non_diff_grads = True
@@ -80,7 +82,10 @@ class FunctionCtx:
     def saved_tensors(self):
         """What forward saved: for jvp while that runs, else for backward."""
         # jvp sees () where forward saved nothing for it
-        return self._node()._open() if self.saved_for_forward is None else self.saved_for_forward
+        if self.saved_for_forward is not None:
+            return self.saved_for_forward
+        node = self._node()
+        return node._open() if node is not None else tuple(opened(None, s) for s in self._kept)    # a ctx may outlive its graph
 
     @property
     def saved_variables(self):
@@ -88,13 +93,13 @@ class FunctionCtx:
         return self.saved_tensors
 
 
-class BackwardCFunction(Node):
+class BackwardCFunction(BackwardNode):
     """The node of a custom Function; attributes that it lacks are looked up in its ctx."""
 
     plain = False
 
     def __init__(self, function, needs):
-        Node.__init__(self, (), ())
+        BackwardNode.__init__(self, (), ())
         self._function, self._saved, self._closed, self._in_avals = function, (), False, ()
         self.ctx = function._ctx_class(self, needs)
 
@@ -135,11 +140,12 @@ class BackwardCFunction(Node):
                                 f"{type(t).__name__}")
             k = next((i for i, o in enumerate(outputs) if o is t), None)
             kept.append(None if t is None else saved(t) if k is None else saved_result(t, k))
-        self._saved, self.ctx._to_save = kept, None
+        self._saved = self.ctx._kept = kept
+        self.ctx._to_save = None
 
     def release(self):
         if self._saved:
-            self._saved = FREED
+            self._saved, self.ctx._kept = FREED, ()
 
     def run(self, cts, needed):
         if self._saved is FREED:
@@ -268,7 +274,7 @@ def _finish(node, args, outputs, tracked):
     for k, o in enumerate(outs):
         if isinstance(o, Tensor) and not _among(o, ctx._dirty) and _among(o, args):
             with no_grad(), suspended():
-                outs[k] = view(TABLE["alias"], o)
+                outs[k] = view(TABLE["alias"], o) if type(o) is Tensor else o.view_as(o)
     tensors = [o for o in outs if isinstance(o, Tensor)]
     several = sum(not _among(o, ctx._non_differentiable) for o in tensors) > 1
     for k, o in enumerate(outs if state.grad else ()):
@@ -339,6 +345,8 @@ Raising._backward_cls = node_class("Error", BackwardCFunction)
 
 class DelayedError:
     """Makes tensors that can be used, but not differentiated."""
+
+    _is_node = True
 
     def __init__(self, message, num_inputs):
         self.message, self.count = message, num_inputs

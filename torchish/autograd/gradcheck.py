@@ -327,10 +327,10 @@ def _forward(func, inputs, i, u=None):
     """Jacobians of every output by input i from forward mode, a row an element of the input; along `u` only when it is given."""
     x = inputs[i]
     if u is not None:
-        return [t.reshape(-1) for t in _tangents(func, inputs, i, u.reshape(x.shape))]
+        return [t.reshape(-1) for t in _tangents(func, inputs, i, u.reshape(x.shape).clone())]
     if not x.numel():
         return [x.new_zeros((0, 0))] * len(_as_tuple(func(*inputs)))
-    rows = [_tangents(func, inputs, i, tensor_of(row).to(x.dtype).reshape(x.shape)) for row in np.eye(x.numel())]
+    rows = [_tangents(func, inputs, i, tensor_of(row.reshape(tuple(x.shape))).to(x.dtype)) for row in np.eye(x.numel())]
     return [apply(TABLE["stack"], [t.reshape(-1) for t in column], (0,)) for column in zip(*rows)]
 
 

@@ -126,7 +126,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if allow_unused is None:
         allow_unused = materialize_grads
     outputs = _as_tuple(outputs)
-    given = inputs if hasattr(inputs, "__iter__") and not isinstance(inputs, (Tensor, GradientEdge)) else (inputs,)
+    given = tuple(inputs) if hasattr(inputs, "__iter__") and not isinstance(inputs, (Tensor, GradientEdge)) else (inputs,)
     inputs = _as_tuple(given)
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
@@ -136,8 +136,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grad_outputs)} gradients")
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    if materialize_grads and any(isinstance(t, GradientEdge) for t in given):
-        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     grads = _make_grads(outputs, grad_outputs, is_grads_batched)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
@@ -145,9 +143,12 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     roots = _roots(outputs)
     grads = _cast_to(outputs, grads)
     edges = []
-    for t in inputs:
+    for t, source in zip(inputs, given):
         if isinstance(t, Node):
             edges.append((t, 0))
+            continue
+        if isinstance(source, GradientEdge):
+            edges.append(source[:2])
             continue
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -160,6 +161,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                                "allow_unused=True if this is the desired behavior.")
         if g is None and materialize_grads:
+            if isinstance(given[i], GradientEdge):
+                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
             g = Tensor._of(program.record(TABLE["full"], (0,), (t._aval.shape, t.dtype)))
             g._req = create_graph
         elif g is not None and not create_graph and g.requires_grad:

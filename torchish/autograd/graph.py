@@ -1,12 +1,14 @@
 """Nodes of the backward graph, and what they save."""
 
 import itertools
+import re
 import weakref
 from typing import NamedTuple
 
 from torchish.autograd import where
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
+from torchish.program import Aval
 from torchish.tensor import Size, Tensor, device
 
 sequence = itertools.count()
@@ -30,12 +32,13 @@ class InputMetadata(NamedTuple):
     device: device
 
 
-class Node:
+class BackwardNode:
     """One backward function. `edges` are (node, output number) or None, one an input that may need a gradient.
 
     Class attributes are the defaults of what most nodes never get; `plain` turns False with the first hook.
     """
 
+    _is_node = True
     tensor_hooks = retained = pre = post = place = metadata_ = freed = None
     plain = True
 
@@ -99,6 +102,18 @@ class Node:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
+class _Virtual(type):
+    def __instancecheck__(cls, x):
+        return getattr(type(x), "_is_node", False)
+
+    def __subclasscheck__(cls, other):
+        return other is cls or getattr(other, "_is_node", False)
+
+
+class Node(metaclass=_Virtual):
+    """What every backward function, and the `ctx` of a custom Function, is an instance of; nobody's base, as in PyTorch."""
+
+
 _classes = {}
 
 
@@ -110,7 +125,7 @@ def node_class(name, base):
     return cls
 
 
-class AccumulateGrad(Node):
+class AccumulateGrad(BackwardNode):
     """The node of a leaf: adds what arrives to `variable.grad`."""
 
     sequence = -1       # the lowest: all that leads to a leaf stands before it
@@ -365,7 +380,7 @@ class _no_hooks:
 writes = weakref.WeakKeyDictionary()     # version counter -> the place of its last in-place write
 
 
-class OpNode(Node):
+class OpNode(BackwardNode):
     """The node of a table op: `pull` is the op that maps (saved, cotangents) to the gradients of `pull.wrt`."""
 
     def __init__(self, pull, edges, outs, saved):
@@ -403,7 +418,7 @@ class OpNode(Node):
         sig, wrt = self.pull.sig, self.pull.wrt
         names = getattr(getattr(sig.op, "row", sig.op), "operands", None)
         if names is None or len(names) != len(sig.operands):
-            return Node.next_functions.fget(self)
+            return BackwardNode.next_functions.fget(self)
         by_position = dict(zip(wrt, self.edges))
         return tuple(by_position.get(i) or (None, 0) for i, (n, a) in enumerate(zip(names, sig.operands))
                      if i in by_position or differentiated(n, a))
@@ -416,7 +431,7 @@ class OpNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
-class NotImplementedNode(Node):
+class NotImplementedNode(BackwardNode):
     """The node of an operation that has no derivative in PyTorch."""
 
     plain = False
@@ -443,28 +458,66 @@ def differentiated(name, aval):
 
 
 def saved_position(node, name):
-    """Where the node keeps what PyTorch saves under a name, or None."""
+    """Where the node keeps the tensor or number that PyTorch saves under a name, or None."""
     pull = node.pull
     row = getattr(pull.sig.op, "row", pull.sig.op)
-    names = ["self" if n == "input" else n for n in getattr(row, "operands", ())]
+    names = _operands(row)
     for i, pos in enumerate(pull.passed):
         if pos < len(names) and names[pos] == name:
             return i
-    return len(pull.passed) if name == "result" and pull.results else None
+    results = (getattr(row, "multi", None) or "result").split()
+    if name not in results or node.saved is FREED:
+        return len(pull.passed) if name in results else None
+    kept = [i for i, s in enumerate(node.saved) if isinstance(s, SavedResult)]
+    return next((i for i in kept if node.saved[i].nr == results.index(name)), None) if kept else \
+        len(pull.passed) + results.index(name) if pull.results else None
+
+
+def _operands(row):
+    return ["self" if n == "input" else n for n in getattr(row, "operands", ())]
 
 
 def saved_attribute(node, name):
-    """`grad_fn._saved_self` and the like: saved operands, and attributes, by PyTorch's names."""
-    if node.saved is FREED:
-        raise RuntimeError(second_time(node))
+    """`grad_fn._saved_self` and the like, by PyTorch's names: saved tensors, and facts about the call, which are never freed."""
     i = saved_position(node, name)
     if i is not None:
+        if node.saved is FREED:
+            raise RuntimeError(second_time(node))
         return opened(node, node.saved[i])
-    sig = node.pull.sig
-    attrs = getattr(sig.op, "row", sig.op).attrs
-    if name in attrs:
-        return sig.attrs[attrs.index(name)]
-    raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
+    found = _fact(node.pull.sig, name)
+    if found is MISSING:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
+    return found
+
+
+MISSING = object()
+SEVERAL_DIMS = set("sum nansum mean amax amin logsumexp var std var_mean std_mean".split())   # `dim` is a list in PyTorch
+ABOUT = re.compile(r"(\w+?)_(sym_sizes|sym_argsize_|scalar_type)(minus_)?(\d*)")
+
+
+def _fact(sig, name):
+    """An attribute of the call, or what is known of an operand: its sizes, one of them, its dtype."""
+    row = getattr(sig.op, "row", sig.op)
+    if name in (row.attrs or ()):
+        value = sig.attrs[row.attrs.index(name)]
+        return _unsigned((value,) if name == "dim" and type(value) is int and row.name in SEVERAL_DIMS else value)
+    operands = dict(zip(_operands(row), sig.operands))
+    if operands.get(name) is type(None):
+        return None
+    about = ABOUT.fullmatch(name)
+    aval = operands.get(about[1]) if about else None
+    if not isinstance(aval, Aval):
+        return MISSING
+    if about[2] == "scalar_type":
+        return dtypes.FROM_NP[aval.dtype]
+    return tuple(aval.shape) if about[2] == "sym_sizes" else aval.shape[-int(about[4]) if about[3] else int(about[4])]
+
+
+def _unsigned(x):
+    """PyTorch shows negative dimensions as 64-bit numbers without a sign."""
+    if isinstance(x, (tuple, list)):
+        return tuple(map(_unsigned, x))
+    return x + (1 << 64) if type(x) is int and x < 0 else x
 
 
 class SavedTensor:
@@ -517,14 +570,14 @@ def second_time(node):
     return "\n".join(lines)
 
 
-class CopySlices(Node):
+class CopySlices(BackwardNode):
     """A write through a view: the base's gradient with the written slots cut, the slots' gradient sent to the writer."""
 
     plain = False
 
     def __init__(self, base_edge, base_aval, chain, inner, own):
         edges = inner.edges
-        Node.__init__(self, (base_edge, *(edges if own is None else edges[:own] + edges[own + 1:])), (base_aval,))
+        BackwardNode.__init__(self, (base_edge, *(edges if own is None else edges[:own] + edges[own + 1:])), (base_aval,))
         self.chain, self.inner, self.own = chain, inner, own
         self.place = inner.place
 

@@ -19,9 +19,27 @@ class _State(threading.local):
     level = None            # the innermost open level of forward mode
     door = None             # what operations go through instead of the usual way: autocast, else the level
     task = None             # the live backward pass that runs in this thread
+    depth = 0               # how many of them run inside each other
 
 
 state = _State()
+
+
+def in_thread(fn, *args):
+    """Call `fn` in a thread of its own (with a fresh stack) and in this thread's modes, and wait for it."""
+    modes, failed = dict(vars(state), depth=0), []
+
+    def call():
+        vars(state).update(modes)
+        try:
+            fn(*args)
+        except BaseException as error:
+            failed.append(error)
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
 
 
 class _Mode:

@@ -31,11 +31,10 @@ class saved_tensors_hooks:
     def __enter__(self):
         if _disabled.message is not None:
             raise RuntimeError(_disabled.message)
-        self.previous = state.saved_hooks
-        state.saved_hooks = (*self.previous, (self.pack_hook, self.unpack_hook))
+        state.saved_hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
 
     def __exit__(self, *exc):
-        state.saved_hooks = self.previous
+        state.saved_hooks = state.saved_hooks[:-1]
 
 
 def hooks_enabled():

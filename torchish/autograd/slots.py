@@ -169,7 +169,7 @@ def detach_(self):
                            "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                            "detach_() cannot be called on these gradients. To fix this error, please refer to the "
                            "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.")
-    self._fn, self._nr, self._req, self._retains = None, 0, False, False
+    self._fn, self._nr, self._req, self._retains, self._dual = None, 0, False, False, None
     return self
 
 
