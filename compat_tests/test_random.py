@@ -87,3 +87,20 @@ def test_drawn_numbers_have_no_tangent(torch, name, args):
 def test_new_of_a_size(torch):
     assert torch.ones(2).new(torch.Size([3, 2])).shape == (3, 2)
     assert torch.ones(2).new([3, 2]).tolist() == [3.0, 2.0]
+
+
+@pytest.mark.parametrize("draw", ["x.uniform_()", "x.normal_()", "x.random_(10)", "x.bernoulli_(0.5)", "x.exponential_()", "torch.rand_like(x)",
+                                  "torch.randn_like(x)", "torch.randint_like(x, 10)", "torch.nn.functional.dropout(one)",
+                                  "x.bernoulli_(half)"])
+@pytest.mark.parametrize("sizes, dims", [((3, 2), (1, 0)), ((2, 3, 2), (2, 0, 1)), ((2, 1, 3), (2, 1, 0))])
+def test_numbers_are_drawn_in_the_order_of_memory(torch, draw, sizes, dims):
+    def drawn(view):
+        torch.manual_seed(0)
+        x, one, half = (view(torch.full(sizes, v)) for v in (0., 1., .5))
+        return eval(draw, {"torch": torch, "x": x, "one": one, "half": half})
+    assert torch.equal(drawn(lambda x: x.permute(dims)), drawn(lambda x: x).permute(dims))
+
+
+def test_numbers_drawn_into_an_expanded_tensor(torch):
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        torch.zeros(1, 3).expand(2, 3).uniform_()

@@ -5,6 +5,8 @@ Different numbers are drawn in one go, as for a tensor with the mapped dimension
 
 import functools
 
+import numpy as np
+
 from torchish.autograd import batching
 from torchish.autograd.batching import INPLACE, enter, leave, levels_of, like, outside
 from torchish.tensor import Tensor
@@ -14,6 +16,27 @@ ERROR = ("vmap: called random operation while in randomness error mode. Please e
 SAME_BATCHED = ("Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch")
 UNBATCHED = ("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
              "necessary for your usage, please file an issue with functorch.")
+
+
+def memory_order(t):
+    """The dimensions from the slowest to the fastest in memory, or None where that is their own order."""
+    if t._view is None:
+        return None
+    strides = t._view.strides
+    order = sorted((d for d, n in enumerate(t._aval.shape) if n > 1), key=lambda d: -strides[d])
+    return None if order == sorted(order) else order + [d for d, n in enumerate(t._aval.shape) if n == 1]
+
+
+def in_memory_order(array, t):
+    """Drawn numbers in the shape of `t`: PyTorch fills the memory from its start."""
+    order, shape = memory_order(t), t._aval.shape
+    return array.reshape(shape) if order is None else array.reshape([shape[d] for d in order]).transpose(np.argsort(order))
+
+
+def as_in_memory(array, t):
+    """The opposite: an array in the shape of `t` as a flat one."""
+    order = memory_order(t)
+    return (array if order is None else array.transpose(order)).reshape(-1)
 
 
 def drawing_levels():

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from torchish.api.creation import _dtype, _into, _size, finish, from_array
-from torchish.api.drawing import drawing_levels, in_place, mapped, of_parameters
-from torchish.autograd.dispatch import apply, check_inplace
+from torchish.api.drawing import as_in_memory, drawing_levels, in_memory_order, in_place, mapped, memory_order, of_parameters
+from torchish.autograd.dispatch import apply, check_inplace, check_overlap
 from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
 from torchish.program import from_numpy
@@ -90,11 +90,13 @@ def set_rng_state(new_state):
     default_generator.set_state(new_state)
 
 
-def _made(draw, shape, d, requires_grad=False, device=None, out=None):
-    """A tensor of `draw(how many)` numbers; its own for each entry of a vmap that asks for it."""
+def _made(draw, shape, d, requires_grad=False, device=None, out=None, like=None):
+    """A tensor of `draw(how many)` numbers, in the order that the dimensions have in the memory of `like`; its own for each entry of a
+    vmap that asks for it."""
     levels = drawing_levels()
     whole = (*[level.size for level in levels], *shape)
-    array = np.asarray(draw(math.prod(whole))).astype(d.np, copy=False).reshape(whole)
+    array = np.asarray(draw(math.prod(whole))).astype(d.np, copy=False)
+    array = array.reshape(whole) if levels or like is None else in_memory_order(array, like)
     return _into(out, mapped(finish(from_array(array), requires_grad, device), levels))
 
 
@@ -134,19 +136,22 @@ def randperm(n, *, generator=None, out=None, dtype=dtypes.int64, layout=None, de
     return _made(lambda total: [stream.randperm(n) for _ in range(total // n)] if n else [], (n,), dtype, requires_grad, device, out)
 
 
-def _like(fn):
-    def factory(input, *args, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, **kw):
-        return fn(*args, tuple(input._aval.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, **kw)
+def _like(draw):
+    def factory(input, *args, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, generator=None, **kw):
+        d = dtype or input.dtype
+        return _made(lambda n: draw(_stream(generator), input, n, d.np, *args, **kw), input._aval.shape, d, requires_grad,
+                     device if device is not None else input._device, like=input)
     return factory
 
 
-rand_like, randn_like = _like(rand), _like(randn)
+def _integers(stream, input, n, d, low=0, high=None):
+    low, high = (0, low) if high is None else (low, high)
+    return stream.random_from_to(n, d, int(low), int(high))
 
 
-def randint_like(input, low=0, high=None, *, dtype=None, **kw):
-    if high is None:
-        low, high = 0, low
-    return randint(low, high, tuple(input._aval.shape), dtype=dtype or input.dtype, **kw)
+rand_like = _like(lambda stream, input, n, d: stream.uniform(n, d))
+randn_like = _like(lambda stream, input, n, d: stream.normal(n, d, 0.0, 1.0, memory_order(input) is None))
+randint_like = _like(_integers)
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad=False, layout=None):
@@ -179,7 +184,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 @of_parameters
 def _bernoulli(input, p, generator):
     if p is not None:
-        made = bernoulli_numbers(input._aval.shape, float(p), input.dtype, generator=generator)
+        p, d = float(p), input.dtype
+        made = _made(lambda n: _stream(generator).bernoulli(p, n, d.np), input._aval.shape, d)
         return apply(TABLE["bernoulli_p"], (made, input))
     a = input._numpy()
     if a.size and not ((a >= 0) & (a <= 1)).all():
@@ -188,9 +194,11 @@ def _bernoulli(input, p, generator):
     return apply(TABLE["bernoulli"], (_made(lambda n: _stream(generator).bernoulli(a.reshape(-1)), a.shape, input.dtype), input))
 
 
-def bernoulli_numbers(shape, p, dtype, device=None, generator=None):
-    """Numbers that are 1 with probability `p`, else 0."""
-    return _made(lambda n: _stream(generator).bernoulli(p, n, dtype.np), tuple(shape), dtype, device=device)
+def bernoulli_numbers(shape, p, like):
+    """Numbers of the dtype and device of `like` that are 1 with probability `p`, else 0."""
+    shape, d = tuple(shape), like.dtype
+    return _made(lambda n: default_generator._stream.bernoulli(p, n, d.np), shape, d, device=like.device,
+                 like=like if shape == like.shape else None)
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
@@ -216,10 +224,12 @@ def _multinomial(input, num_samples, replacement, generator):
 
 def _fill(self, array):
     check_inplace(self, self.requires_grad)
+    check_overlap(self)
+    array = in_memory_order(np.asarray(array).astype(self.dtype.np, copy=False), self)
     if self.requires_grad and state.grad or state.level is not None:
         from torchish.api.overloads import copy_
-        return copy_(self, from_array(np.asarray(array).astype(self.dtype.np).reshape(self._aval.shape)))
-    self._write(from_numpy(np.asarray(array).astype(self.dtype.np, copy=False).reshape(self._aval.shape)))
+        return copy_(self, from_array(array))
+    self._write(from_numpy(array))
     return self
 
 
@@ -241,7 +251,7 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
 @in_place
 def bernoulli_(self, p=0.5, *, generator=None):
     if isinstance(p, Tensor):
-        return _fill(self, _stream(generator).bernoulli(np.broadcast_to(p._numpy(), self._aval.shape).reshape(-1)))
+        return _fill(self, _stream(generator).bernoulli(as_in_memory(np.broadcast_to(p._numpy(), self._aval.shape), self)))
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return _fill(self, _stream(generator).bernoulli(float(p), self.numel(), self.dtype.np))

@@ -208,8 +208,8 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
         return state.door.inplace(row, t, args, attrs, overlap_ok)
     requires = t.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in args)
     check_inplace(t, requires)
-    if t._view is not None and not overlap_ok and row.name not in FILLS and _overlaps(t):
-        raise RuntimeError(OVERLAP)
+    if not overlap_ok and row.name not in FILLS:
+        check_overlap(t)
     op = inplace_op(row)
     operands = (t, *args)
     for a in args:
@@ -272,6 +272,12 @@ def _check_cast(aval, t):
     a, b = dtypes.FROM_NP[aval.dtype], t.dtype
     if a.category > b.category and not (b.category == 0 and a.category == 0):
         raise RuntimeError(f"result type {a.legacy} can't be cast to the desired output type {b.legacy}")
+
+
+def check_overlap(t):
+    """Refuse a view two of whose elements share a memory location."""
+    if t._view is not None and _overlaps(t):
+        raise RuntimeError(OVERLAP)
 
 
 def _overlaps(t):

@@ -47,7 +47,7 @@ def native_dropout(input, p, train):
         return input.clone(), torch.ones_like(input, dtype=torch.bool)
     if p == 1:
         return torch.zeros_like(input), torch.zeros_like(input, dtype=torch.bool)
-    mask = bernoulli_numbers(input.shape, 1 - p, input.dtype, input.device)
+    mask = bernoulli_numbers(input.shape, 1 - p, input)
     return input * mask * (1 / (1 - p)), mask.bool()
 
 

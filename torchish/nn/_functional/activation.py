@@ -200,7 +200,7 @@ def _mask(input, p, per_channel):
         shape = input.shape[:2] + (1,) * (input.dim() - 2)
     else:
         shape = input.shape
-    return bernoulli_numbers(shape, 1 - p, input.dtype, input.device)
+    return bernoulli_numbers(shape, 1 - p, input)
 
 
 def _drop(input, p, training, inplace, per_channel=False):
