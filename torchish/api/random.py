@@ -5,7 +5,15 @@ import math
 import numpy as np
 
 from torchish.api.creation import _dtype, _into, _size, finish, from_array
-from torchish.api.drawing import as_in_memory, drawing_levels, in_memory_order, in_place, mapped, memory_order, of_parameters
+from torchish.api.drawing import (
+    as_in_memory,
+    drawing_levels,
+    in_memory_order,
+    in_place,
+    mapped,
+    memory_order,
+    of_parameters,
+)
 from torchish.autograd.dispatch import apply, check_inplace, check_overlap
 from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
