@@ -43,12 +43,25 @@ def test_storages(ways, options):
     read = carry(writer, reader, {"tensor": t[1:], "storage": t.storage()}, **options)
     read["storage"][1] = 9
     assert read["tensor"].tolist() == [9, 2, 3] and len(read["storage"]) == 4
+    first, second = writer.ones(3), writer.ones(3)
+    read = carry(writer, reader, [first.storage(), first.storage(), second.storage()], **options)
+    read[0][0] = 5
+    assert [s.tolist() for s in read] == [[5, 1, 1], [5, 1, 1], [1, 1, 1]]
 
 
 def test_one_memory_has_one_type(torch):
     t = torch.arange(4.0)
     with raises(RuntimeError, "Cannot save multiple tensors or storages that view the same data as different types"):
         torch.save([t, t.untyped_storage()], io.BytesIO())
+    empty = torch.zeros(0)
+    torch.save([empty, empty.untyped_storage()], io.BytesIO())
+
+
+def test_a_file_is_complete_after_saving(torch, tmp_path):
+    for zipped in (True, False):
+        with open(tmp_path / "file", "wb") as f:
+            torch.save(torch.ones(3), f, _use_new_zipfile_serialization=zipped)
+            assert torch.load(tmp_path / "file").tolist() == [1, 1, 1]
 
 
 def test_pickled_storages(torch):

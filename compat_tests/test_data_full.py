@@ -266,3 +266,14 @@ def test_torch_means_torchish_in_workers_too(tmp_path):
                       "if __name__ == '__main__':\n    print(list(DataLoader(Names(), num_workers=1)))\n")
     done = subprocess.run([sys.executable, "-m", "torchish", str(script)], capture_output=True, text=True, timeout=200)
     assert done.stdout == "[['torchish'], ['torchish']]\n", done.stderr
+
+
+def test_the_context_of_workers_is_set_later(torch):
+    loader = torch.utils.data.DataLoader([1, 2, 3], num_workers=1)
+    assert loader.multiprocessing_context is None
+    loader.multiprocessing_context = "spawn"
+    assert loader.multiprocessing_context.get_start_method() == "spawn"
+    with raises(ValueError, "multiprocessing_context option should specify a valid start method in "):
+        loader.multiprocessing_context = "x"
+    with raises(ValueError, "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers=0"):
+        torch.utils.data.DataLoader([1, 2, 3]).multiprocessing_context = "spawn"

@@ -130,3 +130,10 @@ def test_cuda_tensor_types_without_cuda(torch):
     assert not isinstance(torch.ones(2), torch.cuda.FloatTensor)
     with pytest.raises(TypeError, match="type torch.cuda.FloatTensor not available"):
         torch.cuda.FloatTensor([1.0])
+
+
+def test_what_is_not_there_is_not_there(torch):
+    if torch.__name__ == "torchish":
+        assert not hasattr(torch.cuda, "CUDAGraph") and not hasattr(torch.cuda, "nothing")
+        with pytest.raises(NotImplementedError, match="torch.cuda.Stream: torchish has no streams"):
+            torch.cuda.Stream

@@ -59,9 +59,8 @@ class Incoming(TypedStorage):
     def _flat(self):
         return self.tensor(self.dtype, 0, (self.data.nbytes // self.dtype.itemsize,), (1,), False)
 
-    def arrive(self):
+    def arrive(self, flat):
         """Become an ordinary storage, over the memory of the tensors that were read."""
-        flat = self._flat
         self.__dict__.clear()
         self.__class__, self._flat = TypedStorage, flat
 

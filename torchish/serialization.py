@@ -72,7 +72,7 @@ class _TorchPickling:
             kind = UNTYPED if t.dtype in LATE or isinstance(obj, UntypedStorage) else STORAGE_TYPES["torch", t.dtype.legacy + "Storage"]
             self.storages[identity] = str(len(self.storages)), t.dtype, kind, np.ascontiguousarray(bridge.storage_array(t))
         key, dtype, kind, flat = self.storages[identity]
-        if dtype is not t.dtype:
+        if dtype is not t.dtype and flat.size:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         # equal strings are one object, so that the pickle refers back to them
         pid = "storage", kind, key, sys.intern(str(t.device)), flat.nbytes // kind.dtype.itemsize
@@ -118,6 +118,8 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
     write = _save_zip if _use_new_zipfile_serialization else _save_legacy
     if not is_path:
         write(obj, f, "archive", pickle_module, pickle_protocol)
+        if hasattr(f, "flush"):
+            f.flush()
         return
     path = os.fspath(f)
     parent = os.path.dirname(path)
@@ -339,8 +341,9 @@ def _load_zip(file, restore, pickle_module, pickle_load_args, mapped):
 
 def _arrived(out, storages):
     """What was read, with ordinary storages in it."""
-    for storage in {id(s): s for s in storages.values()}.values():
-        storage.arrive()
+    # all first: memory that is found by its address must live until then
+    for storage, flat in [(s, s._flat) for s in {id(s): s for s in storages.values()}.values()]:
+        storage.arrive(flat)
     return out
 
 

@@ -13,24 +13,33 @@ def warn(kind, name, instead):
                   stacklevel=3)
 
 
-def classes(kind):
-    """The classes autocast and GradScaler of a kind of device."""
+def autocast_of(kind):
+    """The class autocast of a kind of device."""
 
-    class _autocast(autocast):
+    class old(autocast):
         __doc__ = autocast.__doc__
 
         def __init__(self, enabled=True, dtype=settings.fast[kind], cache_enabled=True):
             warn(kind, "autocast", f"'{kind}', args...")
             super().__init__(kind, dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
-    class _GradScaler(GradScaler):
+    return _named(old, "autocast", f"torchish.{kind}.amp.autocast_mode")
+
+
+def scaler_of(kind):
+    """The class GradScaler of a kind of device."""
+
+    class old(GradScaler):
         __doc__ = GradScaler.__doc__
 
         def __init__(self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
             warn(kind, "GradScaler", f"'{kind}', args...")
             super().__init__(kind, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
-    for cls in (_autocast, _GradScaler):
-        cls.__name__ = cls.__qualname__ = cls.__name__[1:]
-        cls.__module__ = f"torchish.{kind}.amp"
-    return _autocast, _GradScaler
+    return _named(old, "GradScaler", f"torchish.{kind}.amp.grad_scaler")
+
+
+def _named(cls, name, module):
+    cls.__name__ = cls.__qualname__ = name
+    cls.__module__ = module
+    return cls

@@ -156,12 +156,16 @@ class _Legacy(type):
         raise NotImplementedError(f"torch.cuda.{cls.__name__}(...): use torch.tensor(..., dtype={cls.dtype}, device='cuda')")
 
 
+class _Absent(NotImplementedError, AttributeError):
+    """For `hasattr`, which must answer False and not fail, too."""
+
+
 def __getattr__(name):
     made = next((_Legacy(name, (), {"dtype": d, "__module__": "torch.cuda"}) for d in _dtypes.ALL if d.legacy + "Tensor" == name), None)
     if made is not None:
         return globals().setdefault(name, made)
     if name in ("Stream", "Event", "CUDAGraph", "graph", "stream", "current_stream", "default_stream"):
-        raise NotImplementedError(f"torch.cuda.{name}: torchish has no streams or graphs; its programs are compiled as a whole")
+        raise _Absent(f"torch.cuda.{name}: torchish has no streams or graphs; its programs are compiled as a whole")
     raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
 
 

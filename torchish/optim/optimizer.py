@@ -1,8 +1,10 @@
 """Optimizer: the base class, and the loop over parameters that most optimizers share."""
 
 import functools
+import typing
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
 from copy import deepcopy
 from itertools import chain
 
@@ -46,6 +48,10 @@ required = _RequiredParameter()
 
 class Optimizer:
     """Base class of all optimizers: parameter groups with their options, and a state per parameter."""
+
+    OptimizerPreHook = Callable[[typing.Self, tuple[typing.Any, ...], dict[str, typing.Any]],
+                                tuple[tuple[typing.Any, ...], dict[str, typing.Any]] | None]
+    OptimizerPostHook = Callable[[typing.Self, tuple[typing.Any, ...], dict[str, typing.Any]], None]
 
     def __init__(self, params, defaults):
         self.defaults = defaults

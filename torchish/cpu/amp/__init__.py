@@ -1,6 +1,6 @@
 """torch.cpu.amp: the old names of torch.amp, for "cpu"."""
 
-from torchish.amp._old import classes
+from torchish.cpu.amp.autocast_mode import autocast
+from torchish.cpu.amp.grad_scaler import GradScaler
 
 __all__ = ["GradScaler", "autocast"]
-autocast, GradScaler = classes("cpu")

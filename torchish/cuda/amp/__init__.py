@@ -1,19 +1,7 @@
 """torch.cuda.amp: the old names of torch.amp, for "cuda"."""
 
-from torchish import amp
-from torchish.amp._old import classes, warn
+from torchish.cuda.amp.autocast_mode import autocast, custom_bwd, custom_fwd
+from torchish.cuda.amp.common import amp_definitely_not_available
+from torchish.cuda.amp.grad_scaler import GradScaler
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
-autocast, GradScaler = classes("cuda")
-
-
-def custom_fwd(fwd=None, *, cast_inputs=None):
-    """torch.amp.custom_fwd for "cuda"."""
-    warn("cuda", "custom_fwd", "args..., device_type='cuda'")
-    return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
-
-
-def custom_bwd(bwd):
-    """torch.amp.custom_bwd for "cuda"."""
-    warn("cuda", "custom_bwd", "args..., device_type='cuda'")
-    return amp.custom_bwd(bwd, device_type="cuda")
+__all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]

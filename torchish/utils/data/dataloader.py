@@ -51,7 +51,7 @@ class DataLoader(Generic[T_co]):
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        multiprocessing_context = check_context(multiprocessing_context, num_workers)
+        self.num_workers, self.multiprocessing_context = num_workers, multiprocessing_context
         stream = isinstance(dataset, IterableDataset)
         if stream:
             for name, given in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
@@ -71,13 +71,13 @@ class DataLoader(Generic[T_co]):
         if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.dataset, self.batch_size, self.sampler, self.batch_sampler = dataset, batch_size, sampler, batch_sampler
-        self.num_workers, self.pin_memory, self.pin_memory_device = num_workers, pin_memory, pin_memory_device
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
-        self.timeout, self.worker_init_fn, self.multiprocessing_context = timeout, worker_init_fn, multiprocessing_context
+        self.timeout, self.worker_init_fn = timeout, worker_init_fn
         self.drop_last, self.generator, self.in_order = drop_last, generator, in_order
         self.persistent_workers = persistent_workers
         self._iterator = None
-        check_count(num_workers)
+        self.check_worker_number_rationality()
         self._dataset_kind = _DatasetKind.Iterable if stream else _DatasetKind.Map
         self.collate_fn = collate_fn if collate_fn is not None else default_collate if self._auto_collation else default_convert
         self._IterableDataset_len_called = None
@@ -87,6 +87,19 @@ class DataLoader(Generic[T_co]):
         if self._ready and name in FIXED:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self):
+        """How worker processes are started: a context of `multiprocessing`, or None."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context):
+        self._context = check_context(context, self.num_workers)
+
+    def check_worker_number_rationality(self):
+        """Warn of more workers than processors."""
+        check_count(self.num_workers)
 
     @property
     def _auto_collation(self):
