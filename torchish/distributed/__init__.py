@@ -8,6 +8,13 @@ _NONE = "Default process group has not been initialized, please make sure to cal
 ReduceOp = enum.IntEnum("ReduceOp", "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM", start=0)
 
 
+class ProcessGroup:
+    """The type of a group of processes, for annotations and `isinstance`; there is never one."""
+
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError("torchish runs in one process; use jax.distributed and jax.sharding for several")
+
+
 class group:
     """The default process group: there is none."""
 

@@ -1,5 +1,7 @@
 """Composite: several recorded operations as one, planned once and replayed as a single record."""
 
+import jax
+
 from torchish.program.disk import digest
 from torchish.program.infer import Sig
 
@@ -17,12 +19,17 @@ class Composite:
 
     def __init__(self, name, node, rows, results):
         self.name, self.node, self.rows, self.results = name, node, rows, results
+        # JAX keeps the trace and its derivatives: a pass through a pass through a pass would trace the innermost anew each time
+        self._traced = jax.jit(self._run, inline=True)
 
     @property
     def digest(self):
         return digest(self.results, *[part for sig, codes, outs in self.rows for part in (sig.digest, (codes, outs))])
 
     def call(self, args, attrs):
+        return self._traced(args)
+
+    def _run(self, args):
         slots = {}
 
         def read(code):
