@@ -394,3 +394,33 @@ def test_gradients_of_convolutions_as_functions(torch):
 def test_long_sums_of_complex_numbers_are_exact(torch):
     x = (torch.arange(0, 1.0, 1 / 2**9).repeat(1024)).to(torch.cfloat)
     assert x.sum().item() == 261632.0 and x.mean().item() == 261632.0 / 2**19
+
+
+def test_classes_refused(torch):
+    nll, cross = torch.nn.functional.nll_loss, torch.nn.functional.cross_entropy
+    for x, t, kind, text in (((3, 4), (3, 1), RuntimeError, "0D or 1D target tensor expected, multi-target not supported"),
+                             ((3, 4, 2), (3, 3), RuntimeError, "Expected target size \\[3, 2\\], got \\[3, 3\\]"),
+                             ((3, 4, 2, 2), (3, 2, 3), RuntimeError, "size mismatch \\(got input: \\[3, 4, 2, 2\\] , target: \\[3, 2, 3\\]"),
+                             ((4,), (2,), ValueError, "For 1D input, 1D target must have size 1, but got target size: 2")):
+        with pytest.raises(kind, match=text):
+            nll(torch.zeros(x), torch.zeros(t).long())
+    with pytest.raises(RuntimeError, match="weight tensor should be defined either for all 4 classes or no classes"):
+        nll(torch.zeros(3, 4), torch.zeros(3).long(), weight=torch.ones(1, 4))
+    with pytest.raises(RuntimeError, match="label_smoothing must be between 0.0 and 1.0"):
+        cross(torch.zeros(3, 4), torch.zeros(4).long(), label_smoothing=1.2)
+    assert nll(torch.zeros(4), torch.zeros(1).long(), reduction="none").shape == ()
+
+
+def test_halves_are_computed_in_single_precision(torch):
+    nn, x = torch.nn, torch.linspace(-4, 4, 96).reshape(4, 24)
+    for layer in (nn.GELU("tanh"), nn.SiLU(), nn.Mish(), nn.Softplus(), nn.LogSigmoid(), nn.Hardswish(), nn.ELU(), nn.SELU(), nn.GLU(),
+                  nn.Sigmoid(), nn.Softmax(-1), nn.LayerNorm(24)):
+        for dtype in torch.half, torch.bfloat16:
+            h = x.to(dtype)
+            y = layer.to(dtype)(h)
+            assert y.dtype == dtype and torch.equal(y, layer.float()(h.float()).to(dtype)), (layer, dtype)
+
+
+def test_negative_norms_of_infinities(torch):
+    assert torch.linalg.vector_norm(torch.full((3,), float("inf")), -1.0).item() == float("inf")
+    assert torch.linalg.vector_norm(torch.tensor([0.0, 1.0]), -1.0).item() == 0.0

@@ -9,7 +9,7 @@ from jax import lax
 
 from torchish.ops import dtypes
 from torchish.ops.pointwise import is_int, magnitude, unary
-from torchish.ops.promote import cast, dtype_of, kernel, promote_float, wrap_dim
+from torchish.ops.promote import cast, dtype_of, in_single, kernel, promote_float, wrap_dim
 from torchish.ops.table import op
 
 
@@ -27,7 +27,7 @@ def where_jvp(slope):
     return wrap
 
 
-unary("sigmoid", jax.nn.sigmoid, names="torch method functional", aliases="special.expit",
+unary("sigmoid", in_single(jax.nn.sigmoid), names="torch method functional", aliases="special.expit",
       result=lambda y, ct, x: ct * jnp.conj(y * (1 - y)))
 
 
@@ -63,6 +63,7 @@ def hardtanh(input, /, min_val=-1.0, max_val=1.0):
 
 
 @op(names="functional", connects="0")
+@in_single
 def leaky_relu(input, /, negative_slope=0.01):
     kernel("leaky_relu_cpu", input, "f")
     return jnp.where(input > 0, input, input * jnp.asarray(negative_slope, input.dtype))
@@ -91,16 +92,19 @@ def _checked_elu(x, alpha, scale, rate):
 
 
 @op(names="functional")
+@in_single
 def elu(input, /, alpha=1.0):
     return _checked_elu(input, alpha, 1.0, 1.0)
 
 
 @op(names="torch functional", node="EluBackward0")
+@in_single
 def selu(input, /):
     return _checked_elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
 
 @op(names="torch functional", node="CeluBackward0")
+@in_single
 def celu(input, /, alpha=1.0):
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -108,6 +112,7 @@ def celu(input, /, alpha=1.0):
 
 
 @op(names="functional")
+@in_single
 def gelu(input, /, *, approximate="none"):
     kernel("GeluKernelImpl", input, "f")
     x, c = input, input.dtype.type
@@ -119,18 +124,21 @@ def gelu(input, /, *, approximate="none"):
 
 
 @op(names="functional")
+@in_single
 def silu(input, /):
     kernel("silu_cpu", input, "fc")
     return input * jax.nn.sigmoid(input)
 
 
 @op(names="functional")
+@in_single
 def mish(input, /):
     kernel("mish_cpu", input, "f")
     return input * jnp.tanh(jnp.logaddexp(input, 0))
 
 
 @op(names="functional", name="softplus")
+@in_single
 def softplus(input, /, beta=1.0, threshold=20.0):
     kernel("softplus_cpu", input, "f")
     z = input * jnp.asarray(beta, input.dtype)
@@ -138,6 +146,7 @@ def softplus(input, /, beta=1.0, threshold=20.0):
 
 
 @op(names="functional", aliases="log_sigmoid", node="LogSigmoidBackward0")
+@in_single
 def logsigmoid(input, /):
     kernel("log_sigmoid_cpu", input, "f")
     # min(0, x) - log1p(exp(-|x|)) with slope 0.5 at 0
@@ -150,6 +159,7 @@ def _hardsigmoid(x):
 
 
 @op(names="functional")
+@in_single
 def hardsigmoid(input, /):
     kernel("hardsigmoid_cpu", input, "f")
     return _hardsigmoid(input)
@@ -161,6 +171,7 @@ def _hardswish(x):
 
 
 @op(names="functional")
+@in_single
 def hardswish(input, /):
     kernel("hardswish_cpu", input, "f")
     return _hardswish(input)
@@ -220,6 +231,7 @@ def prelu(input, weight, /):
 
 
 @op(names="functional")
+@in_single
 def glu(input, /, dim=-1):
     kernel("glu_cpu", input, "f")
     if input.ndim == 0:
@@ -239,7 +251,8 @@ def _soft(fn, input, dim, dtype):
     if is_int(x):
         raise NotImplementedError(f'"{"softmax" if fn is _softmax else "log_softmax"}_lastdim_kernel_impl" not implemented '
                                   f"for '{dtype_of(x).legacy}'")
-    return fn(x, wrap_dim(dim, x.ndim)) if x.ndim else fn(x.reshape(1), 0).reshape(())
+    fn = in_single(fn)
+    return fn(x, dim=wrap_dim(dim, x.ndim)) if x.ndim else fn(x.reshape(1), dim=0).reshape(())
 
 
 def _shifted(x, dim):

@@ -110,22 +110,39 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+def _check_classes(input, target, weight):
+    """Shapes of nll_loss; PyTorch has a routine of its own for images, which words it otherwise."""
+    batch = target.shape[0] if target.ndim else 0
+    if input.ndim > 1 and input.shape[0] != batch:
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({batch}).")
+    if input.ndim == 2 and target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    wanted = input.shape[:1] + input.shape[2:]
+    if input.ndim == 4 and target.ndim != 3:
+        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+    if input.ndim == 4 and target.shape != wanted:
+        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)}")
+    if input.ndim > 2 and target.shape != wanted:
+        raise RuntimeError(f"Expected target size {list(wanted)}, got {list(target.shape)}")
+    classes = input.shape[input.ndim > 1]
+    if weight is not None and weight.shape != (classes,):
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+                           f"{list(weight.shape)}")
+
+
 @op(names="functional", node="NllLossBackward0", saves="1", constant={"weight": "nll_loss_forward"},
     by="input._aval.ndim > 2", variants={True: "NllLoss2DBackward0"})
 def nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
     if input.ndim == 0 or (input.ndim == 1 and target.ndim > 1):
         raise RuntimeError("input tensor should be 1D or 2D")
-    if input.ndim > 1 and input.shape[0] != target.shape[0]:
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    if input.ndim == target.ndim == 1:
+        if target.size != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
+        target = target.reshape(())
+    _check_classes(input, target, weight)
     axis = 1 if input.ndim > 1 else 0
-    if input.ndim > 2 and input.shape[2:] != target.shape[1:]:
-        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
     if dtype_of(target).name not in ("int64", "uint8"):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {dtype_of(target).legacy}")
-    classes = input.shape[axis]
-    if weight is not None and weight.size != classes:
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
-                           f"tensor of shape: {list(weight.shape)}")
     kept = target != ignore_index
     index = jnp.where(kept, target, 0)
     picked = jnp.squeeze(jnp.take_along_axis(input, jnp.expand_dims(index, axis), axis=axis), axis)

@@ -5,7 +5,7 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from torchish.ops.promote import dtype_of
+from torchish.ops.promote import dtype_of, in_single
 from torchish.ops.table import op
 
 
@@ -37,6 +37,7 @@ def _check_normalized(input, shape, start="*, ", **parameters):
 
 
 @op(names="functional", order="input, normalized_shape, weight=None, bias=None, eps=1e-05", node="NativeLayerNormBackward0")
+@in_single
 def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05):
     _check_normalized(input, tuple(normalized_shape), weight=weight, bias=bias)
     n = len(normalized_shape)
@@ -45,6 +46,7 @@ def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05)
 
 
 @op(names="torch functional", order="input, normalized_shape, weight=None, eps=None")
+@in_single
 def rms_norm(input, weight=None, /, normalized_shape=(), eps=None):
     _check_normalized(input, tuple(normalized_shape), "*", weight=weight)
     axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
@@ -58,6 +60,7 @@ def _per_channel(p, ndim):
 
 
 @op(names="functional", order="input, num_groups, weight=None, bias=None, eps=1e-05", node="NativeGroupNormBackward0")
+@in_single
 def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
     n, c = input.shape[:2]
     if num_groups <= 0:
@@ -75,6 +78,7 @@ def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
 
 
 @op(name="native_batch_norm_train", names="", node="NativeBatchNormBackward0")
+@in_single
 def native_batch_norm_train(input, weight=None, bias=None, /, eps=1e-05):
     """(normalised by the batch's own statistics, mean, unbiased variance), the latter two for the running averages."""
     axes = (0,) + tuple(range(2, input.ndim))
@@ -85,6 +89,7 @@ def native_batch_norm_train(input, weight=None, bias=None, /, eps=1e-05):
 
 
 @op(name="native_batch_norm_eval", names="", node="NativeBatchNormBackward0")
+@in_single
 def native_batch_norm_eval(input, running_mean, running_var, weight=None, bias=None, /, eps=1e-05):
     mean, var = (_per_channel(p, input.ndim) for p in (running_mean, running_var))
     y = (input - mean) * lax.rsqrt(var + jnp.asarray(eps, var.dtype))
@@ -92,6 +97,7 @@ def native_batch_norm_eval(input, running_mean, running_var, weight=None, bias=N
 
 
 @op(name="native_instance_norm", names="", node="NativeBatchNormBackward0")
+@in_single
 def native_instance_norm(input, weight=None, bias=None, /, eps=1e-05):
     y = _centred(input, tuple(range(2, input.ndim)), eps)[0]
     return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))

@@ -1,5 +1,7 @@
 """Bring operands of one op to a common dtype and shape by PyTorch's rules."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,6 +33,22 @@ def kernel(name, x, kinds):
     d = dtype_of(x)
     if "bifc"[d.category] not in kinds or d in dtypes.EIGHT_BITS:
         raise NotImplementedError(f'"{name}" not implemented for \'{d.legacy}\'')
+
+
+HALVES = ("float16", "bfloat16")
+
+
+def in_single(fn):
+    """`fn`, which computes in single precision where all its floating operands are halves, and rounds once, as PyTorch does."""
+    @functools.wraps(fn)
+    def run(*operands, **attrs):
+        kinds = {x.dtype.name for x in operands if not is_number(x) and x is not None and jnp.issubdtype(x.dtype, jnp.floating)}
+        if len(kinds) != 1 or not kinds <= {*HALVES}:
+            return fn(*operands, **attrs)
+        narrow, = kinds
+        out = fn(*(x.astype("float32") if not is_number(x) and x is not None and x.dtype.name == narrow else x for x in operands), **attrs)
+        return jax.tree.map(lambda y: y.astype(narrow) if y.dtype == jnp.float32 else y, out)
+    return run
 
 
 def result_type(*xs):

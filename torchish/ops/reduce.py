@@ -447,7 +447,7 @@ def vector_norm(x, p, dims, keepdim):
         return _amin(a, dims, keepdim)
     s = total(jnp.where(a == 0, 0.0 if p > 0 else jnp.inf, jnp.where(a == 0, 1, a) ** p))
     flat = s == 0
-    return jnp.where(flat, 0, jnp.where(flat, 1, s) ** (1 / p))
+    return jnp.where(flat, 0 if p > 0 else jnp.inf, jnp.where(flat, 1, s) ** (1 / p))
 
 
 def norm_operand(name, x, dtype):

@@ -105,12 +105,12 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     class_dim = 0 if input.dim() == 1 else 1
     if input.size() == target.size():
         return _cross_entropy_of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, class_dim)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     log_p = input.log_softmax(class_dim)
     loss = _rows["nll_loss"](log_p, target, weight=weight, ignore_index=ignore_index, reduction=reduction)
     if label_smoothing == 0.0:
         return loss
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     kept = target != ignore_index
     smooth = -(log_p if weight is None else log_p * _per_class(weight, input, class_dim)).sum(class_dim) * kept
     if reduction == "mean":
@@ -324,6 +324,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 @in_float32
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """The connectionist temporal classification loss, by the forward recursion in log space."""
+    _valid(reduction)
     single = log_probs.dim() == 2
     lp = log_probs.unsqueeze(1) if single else log_probs
     steps, batch, _ = lp.shape

@@ -137,6 +137,9 @@ class _InstanceNorm(_NormBase):
             return self._normalise(input.unsqueeze(0)).squeeze(0)
         return self._normalise(input)
 
+    def _get_no_batch_dim(self):
+        return self._dims[0]
+
     def _normalise(self, input):
         return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
                                self.training or not self.track_running_stats,
