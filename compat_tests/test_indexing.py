@@ -138,3 +138,25 @@ def test_unravel_index_checks(torch, indices, shape, kind, text):
 def test_strides_of_new_dimensions(torch):
     t = torch.rand(5)
     assert t.expand(1, 1, 5).stride() == (5, 5, 1) and t.expand(2, 1, 5).stride() == (0, 5, 1) and torch.tensor(1.).expand(1, 1).stride() == (0, 0)
+
+
+def test_what_is_written_at_index_tensors_has_the_dtype(torch):
+    a, b = torch.ones(5, dtype=torch.int32), torch.tensor([1.5])
+    text = "Index put requires the source and destination dtypes match, got Int for the destination and Float for the source."
+    for index in ([0], torch.tensor([0, 1]), torch.tensor([True] * 5)):
+        with pytest.raises(RuntimeError, match=text):
+            a[index] = torch.ones(5)[:len(index)]
+    with pytest.raises(RuntimeError, match=text):
+        a.index_put_((torch.tensor([0]),), b)
+    with pytest.raises(RuntimeError, match=text):
+        a[[0, 1]] = b[0]
+    a[torch.tensor([True, False, False, False, False])] = torch.tensor(3.5)     # one number at a mask: as masked_fill
+    a[[1]], a[2] = 4.5, torch.tensor(5.5)
+    assert a.tolist() == [3, 4, 5, 1, 1]
+
+
+def test_boolean_alpha(torch):
+    for a, b in ((1, 1), (torch.ones(1), 1)):
+        with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results"):
+            torch.add(a, b, alpha=True)
+    assert torch.add(torch.ones(1).bool(), True, alpha=True).tolist() == [True]

@@ -113,6 +113,8 @@ SETTLE = {"scatter": ["if value is not None: src = value"]}
 PREPARE = {
     "scatter": ["bounds.gathered(index, input, dim, src)"],
     "gather": ["bounds.gathered(index, input, dim, name='gather')"],
+    "add": ["if alpha.__class__ is bool: bounds.alpha(input, other)"],
+    "sub": ["if alpha.__class__ is bool: bounds.alpha(input, other)"],
     "take_along_dim": ["if dim is None: bounds.gathered(indices.reshape(-1), input.reshape(-1), 0)"],
     "scatter_add": ["bounds.gathered(index, input, dim, src)"],
     "scatter_reduce": ["bounds.gathered(index, input, dim, src)"],

@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 
+from torchish.ops import dtypes
 from torchish.ops.index import fits
 from torchish.program import to_numpy
 from torchish.tensor import Tensor
@@ -112,6 +113,12 @@ def labels(target, input):
     """multi_margin_loss."""
     if isinstance(target, Tensor) and input._aval.ndim and outside(target, 0, input._aval.shape[-1]) is not None:
         raise RuntimeError("target out of range")
+
+
+def alpha(a, b):
+    """add and sub with a bool as `alpha`."""
+    if any(not isinstance(x, bool) and getattr(x, "dtype", None) is not dtypes.bool for x in (a, b)):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
 
 
 def divisor(input, other):
