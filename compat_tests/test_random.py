@@ -104,3 +104,11 @@ def test_numbers_are_drawn_in_the_order_of_memory(torch, draw, sizes, dims):
 def test_numbers_drawn_into_an_expanded_tensor(torch):
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
         torch.zeros(1, 3).expand(2, 3).uniform_()
+
+
+def test_normal_numbers_have_no_tangent(torch):
+    ad, normal = torch.autograd.forward_ad, torch.normal
+    for draw in (normal, lambda x: normal(x, 0.5), lambda x: normal(0.2, x), lambda x: normal(x, x)):
+        with ad.dual_level():
+            out = draw(ad.make_dual(torch.ones(3), torch.ones(3)))
+            assert ad.unpack_dual(out).tangent.tolist() == [0.0] * 3

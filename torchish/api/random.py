@@ -15,7 +15,7 @@ from torchish.api.drawing import (
     of_parameters,
 )
 from torchish.autograd.dispatch import apply, check_inplace, check_overlap
-from torchish.autograd.modes import no_grad, state
+from torchish.autograd.modes import no_grad, state, suspended
 from torchish.ops import TABLE, dtypes
 from torchish.program import from_numpy
 from torchish.tensor import Tensor, devices
@@ -177,7 +177,7 @@ def _normal_around(mean, std, generator):
     if isinstance(std, Tensor) and std.numel() and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     z = _made(lambda n: _stream(generator).normal(n, like.dtype.np), shape, like.dtype)
-    with no_grad():
+    with no_grad(), suspended():
         made = z * std + mean
     parameters = tuple(x for x in (mean, std) if isinstance(x, Tensor))
     row = "both" if len(parameters) == 2 else "mean" if like is mean else "std"
