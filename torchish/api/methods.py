@@ -22,11 +22,11 @@ from torchish.api import (
     viewing,
 )
 from torchish.api.bind import PLAIN, operand
-from torchish.autograd import batching
 from torchish.autograd.batching import like
 from torchish.autograd.dispatch import apply, check_inplace, inplace
 from torchish.autograd.graph import Node
 from torchish.autograd.modes import state
+from torchish.autograd.showing import shown
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 from torchish.tensor.printing import format_tensor
@@ -212,8 +212,8 @@ def _suffixes(t):
 
 @method
 def __repr__(self, *, tensor_contents=None):
-    if self._aval.traced.__class__ is tuple:
-        return batching.shown(self)
+    if (state.transforms or self._aval.traced.__class__ is tuple) and (text := shown(self)) is not None:
+        return text
     a = self._numpy()
     d = self.dtype
     if d.is_floating_point and d.itemsize < 4:

@@ -1,11 +1,10 @@
 """vmap on tensors: mapped dimensions are entered, left, and summed over, each with its node in the graph."""
 
 import contextlib
-import textwrap
-import threading
+from typing import NamedTuple
 
 from torchish.autograd.graph import BackwardNode, edge_of
-from torchish.autograd.modes import state
+from torchish.autograd.modes import state, transformed
 from torchish.ops import TABLE
 from torchish.program import record
 from torchish.program.batched import Level, batched, by_index, levels_of, physical
@@ -17,38 +16,22 @@ INPLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because 
            "PyTorch framework, please file a bug report instead.")
 
 
-class _Active(threading.local):
-    levels = ()             # of the vmaps that run in this thread, outermost first
-
-
-_active = _Active()
-
-
 @contextlib.contextmanager
 def level_of(size, randomness="error"):
     """A new mapped dimension, as long as the block runs."""
     level = Level(size, randomness)
-    with _running((*_active.levels, level)):
+    with transformed((*state.transforms, level)):
         yield level
-
-
-@contextlib.contextmanager
-def _running(levels):
-    previous, _active.levels = _active.levels, levels
-    try:
-        yield
-    finally:
-        _active.levels = previous
 
 
 def running():
     """The levels of the vmaps that run in this thread, outermost first."""
-    return _active.levels
+    return [t for t in state.transforms if t.__class__ is Level]
 
 
 def outside():
     """What runs inside is in no vmap."""
-    return _running(())
+    return transformed(tuple([t for t in state.transforms if t.__class__ is not Level]))
 
 
 class LevelNode(BackwardNode):
@@ -100,7 +83,9 @@ def enter(t, level, dim):
     outer = levels_of(t._value)
     levels = tuple(sorted((*outer, level), key=by_index))
     value = _moved(physical(t._value), len(outer) + dim, levels.index(level))
-    return _made(t, batched(value, levels), lambda along: enter(along, level, dim), EnterBatchBackward, leave, level, dim)
+    out = _made(t, batched(value, levels), lambda along: enter(along, level, dim), EnterBatchBackward, leave, level, dim)
+    out._entered = level, dim
+    return out
 
 
 def leave(t, level, dim):
@@ -147,7 +132,7 @@ def gradient_for(g, aval):
         return g
     known = aval.traced if aval.traced.__class__ is tuple else ()
     return summed(g, tuple(level for level in levels_of(g._value)
-                           if level not in _active.levels and (level.index, level.size) not in known))
+                           if level not in state.transforms and (level.index, level.size) not in known))
 
 
 def like(t, source):
@@ -160,15 +145,59 @@ def like(t, source):
     return t
 
 
+# --- custom Functions --------------------------------------------------------------------------------------------------
+
+
+class VmapInfo(NamedTuple):
+    """What a Function's `vmap` is told of the map."""
+
+    batch_size: int
+    randomness: str
+
+
+def dim_of(x, level):
+    """The dimension of `x` that the level maps; None where it maps none."""
+    if not isinstance(x, Tensor) or level not in levels_of(x._value):
+        return None
+    return x._entered[1] if x._entered is not None and x._entered[0] is level else 0
+
+
+def anywhere(args, level):
+    """Whether a tensor among the arguments, or in containers there, is mapped by the level."""
+    return any(dim_of(x, level) is not None for x in args) or any(
+        dim_of(x, level) is not None for a in args if isinstance(a, (list, tuple, dict)) for x in _pytree().tree_leaves(a))
+
+
+def _pytree():
+    from torchish.utils import _pytree  # of floor 5, but on its own
+    return _pytree
+
+
+def by_rule(rule, level, args, kwargs):
+    """The result of a Function's `vmap` staticmethod, called outside of the level, seen one entry at a time."""
+    tree = _pytree()
+    leaves, spec = tree.tree_flatten(args)
+    dims = [dim_of(x, level) for x in leaves]
+    opened = [x if d is None else leave(x, level, d) for x, d in zip(leaves, dims)]
+    result = rule(VmapInfo(level.size, level.randomness), tree.tree_unflatten(dims, spec), *tree.tree_unflatten(opened, spec), **kwargs)
+    if not isinstance(result, tuple) or len(result) != 2:
+        got = f"{len(result)} returns" if isinstance(result, tuple) else f"a {type(result)}"
+        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible "
+                           f"with the output. Got {got} instead")
+    out, out_dims = result
+    outs, out_spec = tree.tree_flatten(out)
+    dims = tree.broadcast_prefix(out_dims, out)
+    if dims is None:
+        raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+                           f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
+                           f"{tree.tree_structure(out_dims)} but output has structure {out_spec}. For more details, please see "
+                           "https://pytorch.org/docs/main/notes/extending.func.html")
+    given = {id(x): leaf for x, leaf in zip(opened, leaves)}        # an input that comes back is what it was
+    made = [given[id(x)] if id(x) in given else x if d is None else enter(x, level, d % x.ndim) for x, d in zip(outs, dims)]
+    return tree.tree_unflatten(made, out_spec)
+
+
 def whole(t, recurse=True):
     """All entries of a mapped tensor, along leading dimensions (of the innermost level alone without `recurse`)."""
     levels = levels_of(t._value)
     return Tensor._of(batched(physical(t._value), () if recurse else levels[:-1])) if levels else t
-
-
-def shown(t):
-    """The repr of a mapped tensor: all of its entries."""
-    text = repr(Tensor._of(physical(t._value)))
-    for level in levels_of(t._value):
-        text = f"BatchedTensor(lvl={level.index}, bdim=0, value=\n" + textwrap.indent(text, "    ") + "\n)"
-    return text

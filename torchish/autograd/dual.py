@@ -62,6 +62,10 @@ class Level:
         self.put(t, along)
         return along
 
+    def tracks(self, t):
+        """Whether the tensor takes part in this level."""
+        return self.tangent(t) is not None
+
     def apply(self, op, args, attrs):
         """`dispatch.apply`, and the tangents of what it gives."""
         along = [self.tangent(a) for a in args] if op.differentiable and not state.inference else ()

@@ -5,7 +5,7 @@ import inspect
 import warnings
 import weakref
 
-from torchish.autograd import where
+from torchish.autograd import batching, where
 from torchish.autograd.dispatch import check_inplace, rebase, view
 from torchish.autograd.graph import (
     FREED,
@@ -19,9 +19,10 @@ from torchish.autograd.graph import (
     second_time,
     sequence,
 )
-from torchish.autograd.modes import no_grad, state, suspended
+from torchish.autograd.modes import no_grad, state, suspended, transformed
 from torchish.ops import TABLE, dtypes
 from torchish.program import record
+from torchish.program.batched import Level
 from torchish.tensor import Tensor
 
 DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
@@ -200,6 +201,7 @@ class FunctionMeta(type):
     def __init__(cls, name, bases, attrs):
         super().__init__(name, bases, attrs)
         cls._backward_cls = node_class(name + "Backward", BackwardCFunction)
+        cls._generated_cls = node_class(name + "GeneratedBackward", BackwardCFunction)
         cls._ctx_class = type(name + "Backward", (FunctionCtx,), {"__module__": cls.__module__})
 
 
@@ -244,25 +246,76 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run forward and record this Function's node."""
-        separate = cls.setup_context is not Function.setup_context
-        if separate:
+        if cls.setup_context is not Function.setup_context:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
-        needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        node = cls._backward_cls(cls, needs)
-        ctx = node.ctx
-        with no_grad(), suspended():
-            if separate:
-                outputs = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, outputs)
-            else:
-                outputs = cls.forward(ctx, *args, **kwargs)
-        out = _finish(node, args, outputs, state.grad and any(needs))
-        if state.level is not None:
-            state.level.function(cls, ctx, args, out)
-        ctx.saved_for_forward = None
-        return out
+        if state.transforms:
+            return inside_transforms(cls, args, kwargs)
+        return recorded(cls, args, kwargs, cls.forward, cls._backward_cls)
+
+
+def recorded(cls, args, kwargs, forward, backward_cls):
+    """A Function's outputs, as `forward` computes them, with their node and their tangents."""
+    needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+    node = backward_cls(cls, needs)
+    ctx = node.ctx
+    with no_grad(), suspended():
+        if cls.setup_context is not Function.setup_context:
+            outputs = forward(*args, **kwargs)
+            cls.setup_context(ctx, args, outputs)
+        else:
+            outputs = forward(ctx, *args, **kwargs)
+    out = _finish(node, args, outputs, state.grad and any(needs))
+    if state.level is not None:
+        state.level.function(cls, ctx, args, out)
+    ctx.saved_for_forward = None
+    return out
+
+
+# --- inside the transforms of torch.func -----------------------------------------------------------------------------------
+
+SEE = " For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+NO_SETUP = ("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+            "setup_context staticmethod." + SEE)
+
+
+def inside_transforms(cls, args, kwargs):
+    """`apply` inside transforms, which act on it innermost first."""
+    if cls.setup_context is Function.setup_context:
+        raise RuntimeError(NO_SETUP)
+    return _below(cls, args, kwargs, state.transforms)
+
+
+def _check_rule(cls):
+    if cls.generate_vmap_rule and cls.vmap is not Function.vmap:
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+                           "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+                           "ambiguity." + SEE)
+    if not cls.generate_vmap_rule and cls.vmap is Function.vmap:
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
+                           "vmap staticmethod or set generate_vmap_rule=True." + SEE)
+
+
+def _below(cls, args, kwargs, transforms):
+    """The outputs under these transforms: by `vmap`, where an argument is mapped, else by forward with a node of their own."""
+    maps = [k for k, t in enumerate(transforms) if t.__class__ is Level]
+    if maps:
+        _check_rule(cls)
+    if cls.generate_vmap_rule:
+        return recorded(cls, args, kwargs, cls.forward, cls._generated_cls)
+    mapped = [k for k in maps if batching.anywhere(args, transforms[k])]
+    if not mapped:
+        derived = len(maps) < len(transforms)
+        return recorded(cls, args, kwargs, cls.forward, cls._generated_cls if derived else cls._backward_cls)
+    inner = mapped[-1]
+    if any(t.__class__ is not Level for t in transforms[inner + 1:]):       # a derivative inside of the vmap
+        def forward(*args, **kwargs):
+            return _below(cls, args, kwargs, transforms[:inner + 1])
+        return recorded(cls, args, kwargs, forward, cls._generated_cls)
+    level = transforms[inner]
+    with transformed(transforms[:inner]):
+        return batching.by_rule(cls.vmap, level, args, kwargs)
 
 
 def _finish(node, args, outputs, tracked):

@@ -7,6 +7,7 @@ from torchish.autograd.batching import enter, leave, level_of
 from torchish.autograd.dispatch import CAST, apply
 from torchish.autograd.engine import execute
 from torchish.autograd.graph import AccumulateGrad, Node, edge_of
+from torchish.autograd.modes import state
 from torchish.autograd.saved_hooks import GradientEdge
 from torchish.ops import TABLE
 from torchish.tensor import Tensor
@@ -87,6 +88,9 @@ def _cast_to(outputs, grads):
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Sum of gradients of `tensors` into the leaves' `.grad` (SEMANTICS 2, 3)."""
+    if state.transforms:
+        raise RuntimeError("backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+                           "functorch.vjp instead or call backward() outside of functorch transforms.")
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         grad_tensors = grad_variables

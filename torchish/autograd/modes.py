@@ -18,6 +18,7 @@ class _State(threading.local):
     multithreading = True
     level = None            # the innermost open level of forward mode
     door = None             # what operations go through instead of the usual way: autocast, else the level
+    transforms = ()         # the torch.func transforms that run, outermost first: levels of vmap, of forward mode, of reverse mode
     task = None             # the live backward pass that runs in this thread
     depth = 0               # how many of them run inside each other
 
@@ -160,6 +161,19 @@ class suspended:
 
     def __exit__(self, *exc):
         state.level, state.door = self.previous
+
+
+class transformed:
+    """What runs inside is in these torch.func transforms."""
+
+    def __init__(self, transforms):
+        self.transforms = transforms
+
+    def __enter__(self):
+        self.previous, state.transforms = state.transforms, self.transforms
+
+    def __exit__(self, *exc):
+        state.transforms = self.previous
 
 
 def in_float32(fn):

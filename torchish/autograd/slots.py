@@ -37,6 +37,11 @@ def _get_requires_grad(self):
     return m is not None and m.base is not self and m.base.requires_grad and differentiable(self)
 
 
+IN_TRANSFORM = ("You are attempting to call {call} inside of a function being transformed by a functorch transform. This is unsupported, "
+                "please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {name} outside of a "
+                "function being transformed instead.")
+
+
 def _set_requires_grad(self, flag=None):
     if not isinstance(flag, bool):
         raise RuntimeError("requires_grad must be a bool")
@@ -57,6 +62,9 @@ Tensor.requires_grad = property(_get_requires_grad, _set_requires_grad, _set_req
 @attach
 def requires_grad_(self, requires_grad=True):
     """Set the flag; returns self. Accepted on a non-leaf only when it changes nothing."""
+    if state.transforms:
+        raise RuntimeError(IN_TRANSFORM.format(call="Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs)",
+                                               name="requires_grad_()"))
     if not self.is_leaf:
         if not requires_grad:
             raise RuntimeError(CHANGE_FLAG + DETACH_ADVICE)
@@ -98,6 +106,8 @@ def retain_grad(self):
     """Keep this non-leaf's gradient in `.grad` during backward; nothing to do on a leaf."""
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if state.transforms:
+        raise RuntimeError(IN_TRANSFORM.format(call="Tensor.retain_grad()", name="retain_grad()"))
     if self.is_leaf or self._retains:
         return
     node = self.grad_fn
@@ -183,6 +193,8 @@ class Counter:
 
 
 def _get_data(self):
+    if self._aval.traced.__class__ is tuple:
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
     out = Tensor._wrap(self._storage, self._aval, self._view)
     out._counter = Counter()
     out._device = self._device

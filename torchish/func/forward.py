@@ -3,6 +3,7 @@
 import functools
 
 from torchish.autograd import dual
+from torchish.autograd.modes import state, transformed
 from torchish.func.arguments import JVP, chosen, only_real, outputs, split_aux, tensors
 from torchish.func.reverse import jacrev, pullback_of
 from torchish.func.vmap import vmap
@@ -39,7 +40,9 @@ def _derivative(level, y, strict):
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """(func(*primals), its derivative along the tangents[, aux])."""
     xs, ts, spec = _directions(primals, tangents)
-    with dual.opened() as level:
+    if state.level is not None and state.level not in state.transforms:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")     # PyTorch has one kind of level for both
+    with dual.opened() as level, transformed((*state.transforms, level)):
         duals = [dual.begin(level, x, t) for x, t in zip(xs, ts)]
         out, aux = split_aux(func(*tree_unflatten(duals, spec)), has_aux, JVP)
         outs, out_spec = outputs(out, JVP)

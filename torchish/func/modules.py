@@ -2,6 +2,7 @@
 
 import functools
 
+from torchish.autograd.modes import state, transformed
 from torchish.nn.utils.stateless import _functional_call
 
 
@@ -74,5 +75,6 @@ def functionalize(func, *, remove="mutations"):
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
-        return func(*args, **kwargs)
+        with transformed((*state.transforms, remove)):
+            return func(*args, **kwargs)
     return wrapped

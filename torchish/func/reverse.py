@@ -4,16 +4,20 @@ Each transform runs its function on fresh inputs and differentiates with a graph
 only if something outside the transform does: an input, or a tensor that the function closes over.
 """
 
+import contextlib
 import functools
 
 from torchish import autograd
+from torchish.autograd import graph
 from torchish.autograd.dual import detached
 from torchish.autograd.graph import AccumulateGrad
-from torchish.autograd.modes import state, suspended
+from torchish.autograd.modes import state, suspended, transformed
 from torchish.func.arguments import GRAD, VJP, chosen, only_real, outputs, split_aux, tensors
 from torchish.func.vmap import vmap
 from torchish.tensor import Tensor
 from torchish.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
 
 
 class _Level:
@@ -21,13 +25,23 @@ class _Level:
 
     def __init__(self):
         self.outer = autograd.is_grad_enabled()
-        self.fresh = {}    # id -> fresh leaf, alive for as long as the level is
+        self.fresh = {}         # id -> fresh leaf, alive for as long as the level is
+        self.entries = set()    # nodes of the inputs that have a history outside
+
+    @contextlib.contextmanager
+    def running(self):
+        """The function runs inside, with a graph."""
+        with autograd.enable_grad(), graph.disable_saved_tensors_hooks(_HOOKS), transformed((*state.transforms, self)):
+            yield
 
     def open(self, x):
         """`x` as an input of this level, tied to its own history if it has one."""
         if self.outer and x.requires_grad:
-            return x.view_as(x)
-        leaf = detached(x).requires_grad_()
+            entry = x.view_as(x)
+            self.entries.add(entry.grad_fn)
+            return entry
+        with transformed(()):
+            leaf = detached(x).requires_grad_()
         self.fresh[id(leaf)] = leaf
         return leaf
 
@@ -43,21 +57,27 @@ class _Level:
         state.level.share(out, x, self.close)
         return out
 
+    def tracks(self, x):
+        """Whether a tensor depends on the inputs of this level."""
+        return x.requires_grad and (id(x) in self.fresh or any(
+            n in self.entries or isinstance(n, AccumulateGrad) and id(n.variable) in self.fresh for n in _history(x)))
+
     def _from_outside(self, x):
         if x.grad_fn is None:
             return id(x) not in self.fresh
-        seen, todo = set(), [x.grad_fn]
-        while todo:
-            node = todo.pop()
-            if isinstance(node, AccumulateGrad):
-                if id(node.variable) not in self.fresh:
-                    return True
-                continue
-            for below, _ in node.next_functions:
-                if below is not None and below not in seen:
-                    seen.add(below)
-                    todo.append(below)
-        return False
+        return any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.fresh for n in _history(x))
+
+
+def _history(x):
+    """The nodes that lead to a tensor."""
+    seen, todo = set(), [x.grad_fn] if x.grad_fn is not None else []
+    while todo:
+        node = todo.pop()
+        yield node
+        for below, _ in node.next_functions:
+            if below is not None and below not in seen:
+                seen.add(below)
+                todo.append(below)
 
 
 def _gradients(outputs, inputs, cotangents, **kw):
@@ -84,7 +104,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
         level = _Level()
-        with autograd.enable_grad():
+        with level.running():
             places = chosen(argnums, args)
             opened, fresh, spec = _opened(level, args, places)
             out, aux = split_aux(func(*opened, **kwargs), has_aux, GRAD)
@@ -119,7 +139,7 @@ def _differentiable(y, what):
 def vjp(func, *primals, has_aux=False):
     """(func(*primals), function from cotangents to gradients[, aux])."""
     level = _Level()
-    with autograd.enable_grad():
+    with level.running():
         opened, fresh, spec = _opened(level, primals, range(len(primals)))
         out, aux = split_aux(func(*opened), has_aux, VJP)
         outs, out_spec = outputs(out, VJP)
@@ -144,12 +164,11 @@ def vjp(func, *primals, has_aux=False):
 def pullback_of(func, primals):
     """(func(*primals), function from flat tangents to the derivative along them): a vjp, and its vjp in the cotangents."""
     level = _Level()
-    with autograd.enable_grad():
+    with level.running():
         opened, fresh, _ = _opened(level, primals, range(len(primals)))
         outs, spec = tree_flatten(func(*opened))
         smooth = [y for y in outs if isinstance(y, Tensor) and y.requires_grad]
-        cotangents = [y.new_zeros(y.shape).requires_grad_() for y in smooth]
-        level.fresh.update((id(c), c) for c in cotangents)
+        cotangents = [level.open(y.new_zeros(y.shape)) for y in smooth]
         pulled = _gradients(smooth, fresh, cotangents) if smooth else []
 
     def transposed(tangents):
@@ -169,7 +188,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
         level = _Level()
-        with autograd.enable_grad():
+        with level.running():
             places = chosen(argnums, args)
             opened, fresh, spec = _opened(level, args, places)
             out, aux = split_aux(func(*opened, **kwargs), has_aux, VJP)
@@ -177,7 +196,8 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
             only_real("jacrev", "inputs", fresh)
             only_real("jacrev", "outputs", outs)
             for y in outs:
-                _differentiable(y, "jacrev")
+                _differentiable(y, "vjp(f, ...)")
+        with autograd.enable_grad():
             rows = [_jacobian(y, fresh, chunk_size) for y in outs]
         made = []
         for row in rows:

@@ -78,11 +78,21 @@ def run(func, leaves, dims, spec, size, out_dims, randomness, kwargs):
         entered = [x if d is None else enter(x, level, d) for x, d in zip(leaves, dims)]
         result = func(*tree_unflatten(entered, spec), **kwargs)
         outs, out_spec = tree_flatten(result)
-        out = tree_unflatten([left(func, x, level, d) for x, d in zip(outs, placed(func, out_dims, result))], out_spec)
+        places = placed(func, out_dims, result)
+        made = [left(func, x, level, d) for x, d in zip(outs, places)]
         for x, d, e in zip(leaves, dims, entered):
             if d is not None and e._version:
                 x.copy_(leave(e, level, d))         # the function wrote to its argument
-    return out
+    arguments = {id(e): (x, d) for x, d, e in zip(leaves, dims, entered) if d is not None}
+    for i, (out, dim) in enumerate(zip(outs, places)):
+        if id(out) in arguments and dim is not None:
+            made[i] = as_argument(*arguments[id(out)], dim % (out.ndim + 1))
+    return tree_unflatten(made, out_spec)
+
+
+def as_argument(x, source, dim):
+    """An argument that comes back as it is: a view of the tensor that was given, and in an outer vmap that tensor itself."""
+    return x.movedim(source, dim) if source != dim else x if levels_of(x._value) else x.view_as(x)
 
 
 def placed(func, out_dims, result):

@@ -5,6 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 
 from torchish.ops import dtypes
 from torchish.ops.promote import CTYPES, cast, dtype_of, is_number, kernel, promote, promote_float, result_type
@@ -147,17 +148,22 @@ def _power(x, e):
     return jnp.power(x, e)
 
 
-@_power.defjvp
 def _power_jvp(primals, tangents):
-    # PyTorch: the slope in x is 0 where e == 0, the slope in e is 0 where x == 0 <= e
-    (x, e), (tx, te) = primals, tangents
-    x, e, tx, te = jnp.broadcast_arrays(x, e, tx, te)
-    y = _power(x, e)
-    flat = e == 0
-    dx = jnp.where(flat, 0, e * _power(x, jnp.where(flat, 1, e - 1)))
-    dead = (x == 0) & (e.real >= 0)
-    de = jnp.where(dead, 0, y * jnp.log(jnp.where(dead, 1, x)))
-    return y, tx * dx + te * de
+    # PyTorch: the slope in x is 0 where e == 0, the slope in e is 0 where x == 0 <= e. What is constant has no slope: that in e
+    # is NaN where x < 0.
+    constant = [isinstance(t, SymbolicZero) for t in tangents]
+    x, e, tx, te = jnp.broadcast_arrays(*primals, *[jnp.zeros(t.shape, t.dtype) if c else t for t, c in zip(tangents, constant)])
+    y, along = _power(x, e), []
+    if not constant[0]:
+        flat = e == 0
+        along.append(tx * jnp.where(flat, 0, e * _power(x, jnp.where(flat, 1, e - 1))))
+    if not constant[1]:
+        dead = (x == 0) & (e.real >= 0)
+        along.append(te * jnp.where(dead, 0, y * jnp.log(jnp.where(dead, 1, x))))
+    return y, sum(along[1:], along[0]) if along else jnp.zeros_like(y)
+
+
+_power.defjvp(_power_jvp, symbolic_zeros=True)
 
 
 _SMALL_POWERS = range(-4, 17)

@@ -33,7 +33,8 @@ class Tensor(metaclass=TensorMeta):
     _retains = False
     _accumulator = None
     _inference = False
-    _dual = None            # (level, tangent) of forward mode
+    _dual = None            # (level, tangent, others) of forward mode
+    _entered = None         # (level of vmap, the dimension that it maps), where that was an argument
     _device = devices.cpu
     __array_priority__ = 1000
 
@@ -213,6 +214,9 @@ class Tensor(metaclass=TensorMeta):
         if self._aval.size != 1:
             what = "no values" if self._aval.size == 0 else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        if self._aval.traced.__class__ is tuple:
+            raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+                               "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
         return bool(self._scalar())
 
     def _one(self, kind):
