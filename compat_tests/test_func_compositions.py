@@ -114,14 +114,14 @@ def test_third_order_loss_over_the_tape(torch, recorded, soft, parameters):
     recorded([loss, uxxx, *[p.grad for p in parameters.values()]], rtol=1e-9)
 
 
-@pytest.mark.parametrize("mode", ["reverse", "forward", "mixed"])
+@pytest.mark.parametrize("mode", ["reverse", "inside", "outside"])
 def test_third_order_loss_of_transforms(torch, recorded, soft, parameters, mode):
     func = torch.func
 
     def along(f):
         return lambda x, t: func.jvp(lambda x: f(x, t), (x,), (torch.ones_like(x),))[1]
 
-    d = {"reverse": [func.grad] * 3, "forward": [along] * 3, "mixed": [func.grad, along, func.grad]}[mode]
+    d = {"reverse": [func.grad] * 3, "inside": [along, func.grad, func.grad], "outside": [func.grad, func.grad, along]}[mode]
 
     def loss(p, xs, ts):
         def u(x, t):
@@ -244,3 +244,41 @@ def test_printing_inside_transforms(torch):
     assert seen == ["GradTrackingTensor(lvl=3, value=\n    BatchedTensor(lvl=2, bdim=0, value=\n        GradTrackingTensor(lvl=1, value=\n"
                     "            tensor([[0.],\n                    [1.]])\n        )\n    )\n)",
                     "GradTrackingTensor(lvl=1, value=\n    tensor([0., 1.])\n)"]
+
+
+# --- what differs from PyTorch ---------------------------------------------------------------------------------------------
+
+def test_views_leave_the_map_as_copies():
+    import torchish
+    x = torchish.zeros(2, 3)
+    part, same = torchish.vmap(lambda row: (row[:2], row.add_(1)))(x)
+    x.add_(1)
+    assert part.tolist() == [[1.0, 1.0]] * 2 and same.tolist() == [[2.0] * 3] * 2
+
+
+def test_forward_mode_twice_through_a_function():
+    import torchish
+
+    class Square(torchish.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 2 * ctx.saved_tensors[0] * t
+
+    def along(f):
+        return lambda x: torchish.func.jvp(f, (x,), (torchish.ones(()),))[1]
+
+    assert along(along(Square.apply))(torchish.tensor(3.0)).item() == 2
+
+
+def test_captured_tensors_may_be_written():
+    import torchish
+    kept, x = torchish.zeros(3), torchish.ones(3)
+    assert torchish.func.grad(lambda v: kept.copy_(v * 2).sum())(x).tolist() == [2.0] * 3 and kept.tolist() == [2.0] * 3

@@ -103,9 +103,7 @@ class Level:
         """Results that nodes saved have their tangents too, for a backward inside the level."""
         for node in {t._fn for t in outs if t._fn is not None}:
             if isinstance(node, OpNode):
-                for s in node.saved:
-                    if s.__class__ is SavedResult:
-                        s.tensor._dual = outs[s.nr]._dual
+                _with_tangents(node.saved, outs)
 
     def share(self, out, t, change):
         """`out` is `change` of `t`, a view or another linear change of what is seen: its tangent is `change` of the tangent."""
@@ -160,6 +158,7 @@ class Level:
             check_size(y, tangent)
             _check_sharing(y, tangent, args, along, written)
             self.put(y, tangent)
+        _with_tangents(ctx._kept or (), outs)
 
     def rewrite(self, t, new):
         old = self.tangent(t)
@@ -172,6 +171,13 @@ class Level:
         else:
             old.copy_(new)
             self.put(t, old)
+
+
+def _with_tangents(saved, outs):
+    """What a node saved of its own results has their tangents."""
+    for s in saved:
+        if s.__class__ is SavedResult:
+            s.tensor._dual = outs[s.nr]._dual
 
 
 def _others(level, d):
