@@ -134,9 +134,7 @@ zeros_like, ones_like, empty_like = _like(0), _like(1), _like(0)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
     """`full` in the shape and dtype of `input`."""
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
-    return finish(like(filled(input._aval.shape, fill_value, dtype or input.dtype), input), requires_grad,
+    return finish(like(filled(input._aval.shape, _number(fill_value), dtype or input.dtype), input), requires_grad,
                   device if device is not None else input._device)
 
 

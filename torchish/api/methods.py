@@ -1,6 +1,7 @@
 """Everything that becomes a method, operator or property of Tensor."""
 
 import copy as _copy
+import numbers
 
 import numpy as np
 
@@ -165,7 +166,7 @@ def __invert__(self):
 
 @method
 def __pow__(self, other):
-    if other.__class__ not in PLAIN and not isinstance(other, Tensor):
+    if other.__class__ not in PLAIN and not isinstance(other, (Tensor, numbers.Number)):
         return NotImplemented
     return overloads.pow(self, other)
 

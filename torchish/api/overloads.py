@@ -20,9 +20,12 @@ from torchish.tensor.tensor import template
 ROWS = TABLE
 
 
+NUMBERS = {bool, int, float, complex}
+
+
 def _args(tensor_like, name, position=1):
-    return tensor_like if isinstance(tensor_like, (Tensor, int, float, bool, complex)) else operand(tensor_like, name, "other",
-                                                                                                    position)
+    plain = tensor_like.__class__ in NUMBERS or isinstance(tensor_like, Tensor)   # a numpy.float64 is a float, but not plain
+    return tensor_like if plain else operand(tensor_like, name, "other", position)
 
 
 def _extreme(name, pair):
@@ -392,7 +395,7 @@ def fill_(self, value):
 
 
 def fill(input, value):
-    return apply(FILLS[isinstance(value, Tensor), False], (input, value))
+    return apply(FILLS[isinstance(value, Tensor), False], (input, _args(value, "fill")))
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):

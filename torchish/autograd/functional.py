@@ -134,6 +134,11 @@ def _basis(tensors):
     return tuple(blocks)
 
 
+def _construct_standard_basis_for(tensors, tensor_numels):
+    """The private name under which public libraries (pytorch-minimize) import it."""
+    return _basis(tensors)
+
+
 # --- products --------------------------------------------------------------------------------------------------------
 
 def _evaluate(func, inputs, function, create_graph, strict):
