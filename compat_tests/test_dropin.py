@@ -36,8 +36,20 @@ import torch
 assert torch.__version__.startswith("2.13.0") and isinstance(torch.__version__, str)
 """
 
+FUNCTORCH = """
+import functorch, torch, warnings
+from functorch.experimental import chunk_vmap
+warnings.simplefilter("ignore")
+model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+function, params, buffers = functorch.make_functional_with_buffers(model)
+assert function(params, buffers, torch.ones(4, 2)).shape == (4, 3) and buffers[-1] == 1 and model[1].num_batches_tracked == 0
+function, params, buffers = functorch.combine_state_for_ensemble([torch.nn.Linear(2, 3) for _ in range(4)])
+assert functorch.vmap(function, (0, 0, None))(params, buffers, torch.ones(5, 2)).shape == (4, 5, 3)
+assert torch.equal(chunk_vmap(torch.sin, chunks=2)(torch.ones(5)), torch.ones(5).sin())
+"""
 
-@pytest.mark.parametrize("source", [IMPORTS, METADATA], ids=["imports", "metadata"])
+
+@pytest.mark.parametrize("source", [IMPORTS, METADATA, FUNCTORCH], ids=["imports", "metadata", "functorch"])
 def test_torch_means_torchish(python, source):
     done = python("-m", "torchish", "-c", source)
     assert done.returncode == 0, done.stderr

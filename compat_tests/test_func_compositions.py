@@ -213,6 +213,17 @@ def test_functions_that_transforms_refuse(torch):
             torch.func.vmap(function.apply)(x)
 
 
+def test_grad_mode_outside_of_a_transform(torch):
+    x = torch.tensor(3.0, requires_grad=True)
+    with torch.no_grad():
+        out, pull = torch.func.vjp(lambda v: v**2, x)
+        slope = torch.func.grad(lambda v: v**3)(x)
+    y, = pull(torch.tensor(1.0))
+    assert not out.requires_grad and not slope.requires_grad and y.requires_grad
+    y.backward()
+    assert x.grad.item() == 2
+
+
 def test_what_a_transformed_function_may_not_do(torch):
     func, x = torch.func, torch.ones(2, 3)
     for transform in func.vmap, func.grad, func.functionalize:

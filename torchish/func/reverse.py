@@ -36,7 +36,7 @@ class _Level:
 
     def open(self, x):
         """`x` as an input of this level, tied to its own history if it has one."""
-        if self.outer and x.requires_grad:
+        if x.requires_grad:
             entry = x.view_as(x)
             self.entries.add(entry.grad_fn)
             return entry
