@@ -133,3 +133,10 @@ def test_recomputation_casts_as_before(torch, reentrant):
     assert seen == [torch.bfloat16] * 2 and x.grad.dtype is torch.float32
     with torch.autocast("cpu"):
         assert not seen.clear() and (x @ x).dtype is torch.bfloat16
+
+
+def test_a_projected_lstm_has_one_dtype(torch):
+    with torch.autocast("cpu"):
+        out, (h, c) = torch.nn.LSTM(3, 4, proj_size=2)(torch.eye(3))
+    assert out.dtype is h.dtype is torch.bfloat16
+    assert c.dtype is (torch.bfloat16 if torch.__name__ == "torchish" else torch.float32)       # docs/deviations.md
