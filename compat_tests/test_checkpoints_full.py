@@ -46,7 +46,7 @@ def test_storages(ways, options):
     first, second = writer.ones(3), writer.ones(3)
     read = carry(writer, reader, [first.storage(), first.storage(), second.storage()], **options)
     read[0][0] = 5
-    assert [s.tolist() for s in read] == [[5, 1, 1], [5, 1, 1], [1, 1, 1]]
+    assert [s.tolist() for s in read] == [[5, 1, 1], [5, 1, 1], [1, 1, 1]] and read[0]._cdata == read[1]._cdata != read[2]._cdata
 
 
 def test_one_memory_has_one_type(torch):

@@ -60,6 +60,11 @@ class _Memory:
         return isinstance(other, UntypedStorage) and isinstance(self, UntypedStorage) and self._flat._storage is other._flat._storage
 
     def __hash__(self):
+        return self._cdata
+
+    @property
+    def _cdata(self):
+        """A number that tells one memory from another."""
         return id(self._flat._storage)
 
     def __copy__(self):
