@@ -168,3 +168,18 @@ def test_gradient_edges_and_versions(torch):
     assert a._version == 2
     with raises(RuntimeError, "one of the variables needed for gradient computation has been modified by an inplace operation"):
         c.backward()
+
+
+def test_private_names_that_libraries_import(torch):
+    functional = torch.autograd.functional
+    first, second = functional._construct_standard_basis_for((torch.ones(1), torch.ones(2)), (1, 2))
+    assert first.tolist() == [[1.0], [0.0], [0.0]]
+    assert second.tolist() == [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    assert functional._as_tuple(first, "inputs", "jacobian") == (False, (first,))
+    assert functional._as_tuple((first, second), "inputs", "jacobian") == (True, (first, second))
+    x = torch.ones(1, requires_grad=True) * 2
+    ((y,),) = functional._grad_postprocess(((x,),), create_graph=False)
+    assert not y.requires_grad and functional._grad_postprocess((x,), create_graph=True)[0] is x
+    assert functional._tuple_postprocess(((y,),), (False, True)) == (y,)
+    assert functional._tuple_postprocess(((y,),), (True, False)) == (y,)
+    assert functional._tuple_postprocess((y,), False) is y

@@ -21,9 +21,3 @@ def test_powers_are_tensors(torch, number):
     assert isinstance(y, torch.Tensor) and y.dtype is torch.float32 and y.item() == 9.0
     y.backward()
     assert x.grad.item() == 6.0
-
-
-def test_a_standard_basis(torch):
-    first, second = torch.autograd.functional._construct_standard_basis_for((torch.ones(1), torch.ones(2)), (1, 2))
-    assert first.tolist() == [[1.0], [0.0], [0.0]]
-    assert second.tolist() == [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]

@@ -134,11 +134,6 @@ def _basis(tensors):
     return tuple(blocks)
 
 
-def _construct_standard_basis_for(tensors, tensor_numels):
-    """The private name under which public libraries (pytorch-minimize) import it."""
-    return _basis(tensors)
-
-
 # --- products --------------------------------------------------------------------------------------------------------
 
 def _evaluate(func, inputs, function, create_graph, strict):
@@ -319,3 +314,28 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
     rows = jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
     return rows if inputs_tuple else rows[0][0]
+
+
+# --- private names that public libraries import (pytorch-minimize) ----------------------------------------------------
+
+def _construct_standard_basis_for(tensors, tensor_numels):
+    return _basis(tensors)
+
+
+def _as_tuple(inp, arg_name, fn_name):
+    return _tensors(inp, arg_name, fn_name)
+
+
+def _grad_postprocess(inputs, create_graph):
+    """Without `create_graph`, the tensors (or tuples of tensors) detached."""
+    if create_graph or not inputs:
+        return inputs
+    return tuple([_grad_postprocess(x, create_graph) if isinstance(x, tuple) else x.detach() for x in inputs])
+
+
+def _tuple_postprocess(inp, to_unpack):
+    """Tuples of one taken apart again; `to_unpack` says for each level whether it was a tuple before."""
+    if isinstance(to_unpack, tuple):
+        inner = tuple([_tuple_postprocess(x, to_unpack[1]) for x in inp])
+        return inner if to_unpack[0] else inner[0]
+    return inp if to_unpack else inp[0]
