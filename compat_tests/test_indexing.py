@@ -160,3 +160,9 @@ def test_boolean_alpha(torch):
         with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results"):
             torch.add(a, b, alpha=True)
     assert torch.add(torch.ones(1).bool(), True, alpha=True).tolist() == [True]
+
+
+def test_boundaries_and_values_of_any_sizes(torch):
+    assert torch.bucketize(torch.arange(5), torch.tensor([0, 3])).tolist() == [0, 1, 1, 1, 2]
+    assert torch.searchsorted(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([[0, 2], [3, 4]])).tolist() == [[0, 1], [2, 3]]
+    assert torch.searchsorted(torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[2, 9], [4, 6]]), right=True).tolist() == [[2, 3], [1, 3]]

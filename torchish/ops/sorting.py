@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from torchish.ops.promote import dtype_of, kernel, promote
+from torchish.ops.promote import cast, dtype_of, kernel, result_type
 from torchish.ops.reduce import one_dim, pick, scatter_back
 from torchish.ops.table import op
 
@@ -61,7 +61,8 @@ def kthvalue(input, /, k, dim=-1, keepdim=False):
 
 
 def _search(sorted_sequence, values, right, out_int32):
-    s, v = promote(sorted_sequence, values)
+    d = result_type(sorted_sequence, values)
+    s, v = cast(sorted_sequence, d), cast(values, d)
     side = "right" if right else "left"
     if s.ndim == 1:
         y = jnp.searchsorted(s, v, side=side)
