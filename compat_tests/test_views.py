@@ -216,3 +216,28 @@ def test_gradient_of_a_write_to_the_parts(torch):
 
 def test_chunks_of_nothing(torch):
     assert [tuple(t.shape) for t in torch.zeros(2, 0).chunk(3, 1)] == [(2, 0)] * 3
+
+
+def test_as_strided_reads_the_views_dtype(torch):
+    c = torch.view_as_complex(torch.arange(8.).view(4, 2))
+    assert c.as_strided((2,), (2,)).tolist() == [1j, 4 + 5j] and c[1:].as_strided((2,), (1,)).tolist() == [2 + 3j, 4 + 5j]
+    r = torch.view_as_real(torch.tensor([1 + 2j, 3 + 4j]))
+    assert r.as_strided((4,), (1,)).tolist() == [1, 2, 3, 4]
+    assert torch.ones(4).view(torch.int32).as_strided((2, 2), (1, 1)).tolist() == [[1065353216] * 2] * 2
+    z = torch.tensor([1 + 2j, 3 + 4j], requires_grad=True)
+    torch.view_as_real(z * 1).as_strided((3,), (1,)).pow(2).sum().backward()
+    assert z.grad.tolist() == [2 + 4j, 6]
+
+
+@pytest.mark.parametrize("make, text", [
+    ("torch.tensor(2.)", "Input tensor must have one or more dimensions"), ("torch.ones(3)", "Tensor must have a last dimension of size 2"),
+    ("torch.ones(2, 2).t()", "Tensor must have a last dimension with stride 1"),
+    ("torch.ones(3, 3).as_strided((2, 2), (1, 1))", "Tensor must have a stride divisible by 2 for all but last dimension"),
+    ("torch.ones(6)[1:5].view(2, 2)", "Tensor must have a storage_offset divisible by 2")])
+def test_view_as_complex_needs_pairs(torch, make, text):
+    with pytest.raises(RuntimeError, match=text):
+        torch.view_as_complex(eval(make))
+
+
+def test_no_elements_as_another_dtype(torch):
+    assert torch.zeros(0, 5, 8).view(torch.float64).shape == (0, 5, 4) and torch.zeros(0, 5, 8).view(torch.uint8).stride() == (160, 32, 1)

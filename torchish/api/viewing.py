@@ -321,7 +321,7 @@ def as_strided(input, size, stride, storage_offset=None):
     within_storage(input, size, stride, start)
     root = input
     if input._view is not None:
-        root = input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval)
+        root = _retyped(input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval), input.dtype)
     out = view(ROW["as_strided"], root, (), (tuple(size), tuple(stride), start))
     for _, _, is_set, set_bit in BITS:
         if is_set(input):
@@ -329,6 +329,16 @@ def as_strided(input, size, stride, storage_offset=None):
     if state.level is not None and root is not input:
         state.level.share(out, input, lambda along: as_strided(along, size, stride, start))
     return out
+
+
+def _retyped(root, dtype):
+    """The whole storage, flat, as elements of `dtype`."""
+    if root.dtype is dtype:
+        return root
+    if root.dtype is dtype.to_real():
+        return view_as_complex(_reshape(root, (root._aval.size // 2, 2)))
+    flat = view_as_real(root) if root.dtype.is_complex and root.dtype.to_real() is dtype else _as_dtype(root, dtype)
+    return _reshape(flat, (flat._aval.size,))
 
 
 def alias(input):
@@ -364,12 +374,21 @@ def view_as_real(input):
 
 @in_float32
 def view_as_complex(input):
-    if input.ndim == 0 or input._aval.shape[-1] != 2:
+    if not input.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input._aval.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.dtype.is_complex or not input.dtype.is_floating_point:
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
                            f"{input.dtype.legacy}")
     input.dtype.to_complex().held()
+    *strides, last = input.stride()
+    if last != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in strides):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return view(ROW["view_as_complex"], input)
 
 

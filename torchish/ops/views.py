@@ -327,7 +327,7 @@ def view_dtype(input, /, dtype, item):
 
 def _reinterpreted(x, d):
     b = _bytes(x)
-    return _from_bytes(b if x.dtype.itemsize == d.itemsize else b.reshape(*b.shape[:-2], -1, d.itemsize), d)
+    return _from_bytes(b if x.dtype.itemsize == d.itemsize else b.reshape(*b.shape[:-2], b.shape[-2] * b.shape[-1] // d.itemsize, d.itemsize), d)
 
 
 __all__ = ["TABLE", "contiguous_strides", "put_of", "view_strides", "wrap_dim"]

@@ -30,7 +30,8 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
         low, high = max(low, first), min(high, end)
         result = torch.randint(math.ceil(low), math.ceil(high), drawn, device=device, dtype=dtype)
     elif dtype.is_complex:
-        result = torch.view_as_complex(torch.empty((*drawn, 2), device=device, dtype=dtype.to_real()).uniform_(low, high))
+        result = torch.empty(drawn, device=device, dtype=dtype)
+        torch.view_as_real(result).uniform_(low, high)
     else:
         result = torch.empty(drawn, device=device, dtype=dtype).uniform_(low, high)
     if apart:
