@@ -455,3 +455,9 @@ def test_torchscript_files_are_refused(tmp_path):
         torchish.jit.save(torchish.nn.Linear(1, 1), tmp_path / "x.pt")
     with raises(NotImplementedError, "torch.jit.load: torchish has no TorchScript"):
         torchish.jit.load(tmp_path / "x.pt")
+
+
+def test_a_file_of_python_2(torch):
+    parts = [0x1950A86A20F9469CFC6C, 1001, {b"protocol_version": 1001, b"little_endian": True, b"type_sizes": {}}, [3], []]
+    file = io.BytesIO(b"".join(pickle.dumps(part, 2) for part in parts))
+    assert torch.load(file, weights_only=False, encoding="bytes") == [3]

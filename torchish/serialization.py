@@ -374,7 +374,7 @@ def _load_legacy(file, restore, pickle_module, pickle_load_args):
     version = unpickle(None)
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {version}")
-    about = unpickle(None)
+    about = {_text(k): v for k, v in unpickle(None).items()}
     # the numbers stand behind the pickle that needs them, so it is read twice
     start, found = file.tell(), {}
     search = _Searching(file, **pickle_load_args)
