@@ -258,7 +258,10 @@ def test_fractional_pooling_refuses(torch, n):
                                        (2, 3, torch.rand(2, 2, 9), f"Expect _random_samples.size\\(2\\) equals to {n}; got 9")):
         with pytest.raises(RuntimeError, match=text):
             pool(x, kernel, out, _random_samples=samples)
-    assert pool(x[:0], 2, 3).shape == (0, 2, *(3,) * n)
+    nothing = x[:0].clone().requires_grad_()
+    y = pool(nothing, 2, 3)
+    y.sum().backward()
+    assert y.shape == (0, 2, *(3,) * n) and nothing.grad.shape == nothing.shape
 
 
 def test_windows_of_padding_alone(torch):

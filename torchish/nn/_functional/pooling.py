@@ -145,7 +145,7 @@ def _fractional(n, input, kernel_size, output_size, output_ratio, return_indices
     x = input if input.dim() == n + 2 else input.unsqueeze(0)
     sizes = x.shape[2:]
     if 0 in (x.size(0), *out):
-        made = x.new_empty((*input.shape[:-n], *out))
+        made = x.sum() * x.new_zeros((*input.shape[:-n], *out))     # empty, and still part of the graph
         return (made, made.long()) if return_indices else made
     flat = torch.zeros((), dtype=torch.int64)
     for d in range(n):
