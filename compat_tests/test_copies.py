@@ -253,3 +253,8 @@ def test_tensors_over_a_storage(torch):
     memory[3] = 191
     assert t.tolist() == [-1, 2] and torch.tensor(t.storage()).tolist() == torch.as_tensor(t.storage()).tolist() == [-1, 2]
     assert torch.as_tensor(t.untyped_storage()).dtype is torch.int64
+
+
+def test_out_that_overlaps_itself(torch):
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        torch.add(torch.ones(3, 2), 1, out=torch.ones(1, 2).expand(3, 2))

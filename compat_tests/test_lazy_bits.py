@@ -2,6 +2,7 @@
 
 import copy
 import io
+import warnings
 
 import pytest
 
@@ -84,3 +85,18 @@ def test_parts_share_numpys_memory(torch):
     t.real.numpy()[0] = 9
     torch.view_as_real(t).numpy()[1, 1] = 8
     assert t.tolist() == [9 + 2j, 3 + 8j]
+
+
+@pytest.mark.parametrize("expression, text", [
+    ("x.mT", r"tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor."),
+    ("x.mH", r"tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."),
+    ("x.adjoint()", r"tensor.adjoint\(\) is only supported on matrices or batches of matrices. Got 1-D tensor."),
+    ("x.H", r"tensor.H is only supported on matrices \(2-D tensors\). Got 1-D tensor."),
+    ("x[None, None].H", r"Got 3-D tensor. For batches of matrices, consider using tensor.mH")])
+def test_transposes_of_matrices_only(torch, expression, text):
+    x, number = torch.ones(2), torch.tensor(1.)
+    with pytest.raises(RuntimeError, match=text):
+        eval(expression)
+    with warnings.catch_warnings():     # each says that it is deprecated, PyTorch's once in a process
+        warnings.simplefilter("ignore")
+        assert number.T == 1 and number.mT is number.H is number.mH is number.adjoint() is number

@@ -395,9 +395,8 @@ def _construct(cls, *args, size=None, data=None, device=None):
 Tensor.__new__ = _construct
 
 
-Tensor.T, Tensor.mT = property(viewing.T), property(viewing.mT)
-Tensor.H = property(lambda self: viewing.transpose(self, 0, 1).conj())
-Tensor.mH = property(lambda self: viewing.mT(self).conj())
+for _name in ("T", "mT", "H", "mH"):
+    setattr(Tensor, _name, property(getattr(viewing, _name)))
 Tensor.real = property(viewing.real, lambda self, v: viewing.real(self).copy_(v))
 Tensor.imag = property(viewing.imag, lambda self, v: viewing.imag(self).copy_(v))
 

@@ -1,6 +1,7 @@
 """View functions: what shares storage with its argument."""
 
 import math
+import warnings
 
 from torchish.api.lazy import BITS, conj, is_conj, neg_view
 from torchish.autograd.dispatch import apply, view
@@ -163,13 +164,35 @@ def t(input):
 
 
 def T(self):
+    """The dimensions in reverse order."""
+    if self.ndim == 0:
+        warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning, stacklevel=2)
+    elif self.ndim != 2:
+        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
+                      "in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, "
+                      "-1))` to reverse the dimensions of a tensor.", UserWarning, stacklevel=2)
     return view(ROW["permute"], self, (), (tuple(reversed(range(self.ndim))),))
 
 
-def mT(self):
-    if self.ndim < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
-    return transpose(self, -2, -1)
+def _transposed(name, finish, most=None):
+    """mT, mH, adjoint and H: a matrix, or (without `most`) a batch of them; a number stays as it is."""
+    kind = "matrices (2-D tensors)" if most else "matrices or batches of matrices"
+
+    def transposed(input):
+        n = input.ndim
+        if n == 1 or most and n > most:
+            hint = " For batches of matrices, consider using tensor.mH" if n > 1 else ""
+            raise RuntimeError(f"tensor.{name} is only supported on {kind}. Got {n}-D tensor.{hint}")
+        if not n:
+            what = "This function is the identity in these cases." if finish is not conj else "Consider using x.conj()."
+            warnings.warn(f"{'' if name.endswith(')') else 'Tensor.'}{name} is deprecated on 0-D tensors. {what}", UserWarning, stacklevel=2)
+            return input
+        return finish(transpose(input, -2, -1))
+    return transposed
+
+
+mT, mH = _transposed("mT", lambda t: t), _transposed("mH", conj)
+adjoint, H = _transposed("adjoint()", conj), _transposed("H", conj, most=2)
 
 
 def movedim(input, source, destination):
@@ -539,6 +562,6 @@ FUNCTIONS = {f.__name__: f for f in (
     reshape, ravel, flatten, unflatten, permute, transpose, t, movedim, squeeze, unsqueeze, narrow, select, diagonal, real, imag,
     view_as_real, view_as_complex, split, split_with_sizes, chunk, tensor_split, unbind, hsplit, vsplit, dsplit, broadcast_to,
     as_strided)}
-FUNCTIONS.update(swapaxes=swapaxes, swapdims=transpose, moveaxis=movedim, adjoint=lambda x: conj(mT(x)))
+FUNCTIONS.update(swapaxes=swapaxes, swapdims=transpose, moveaxis=movedim, adjoint=adjoint)
 METHODS = dict(FUNCTIONS, view=view_, split=split_method, view_as=view_as, reshape_as=reshape_as, expand=expand, expand_as=expand_as, unfold=unfold)
 TORCH = dict(FUNCTIONS, broadcast_tensors=broadcast_tensors, atleast_1d=atleast_1d, atleast_2d=atleast_2d, atleast_3d=atleast_3d)

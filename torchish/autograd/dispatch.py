@@ -328,6 +328,7 @@ def write_out(name, result, out):
     if state.grad and (out.requires_grad or result.requires_grad):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                            "the arguments requires grad.")
+    check_overlap(out)
     if out._inference and not state.inference:
         raise RuntimeError(INFERENCE_WRITE)
     if state.level is not None and any(state.level.tangent(t) is not None for t in (result, out)):

@@ -162,24 +162,31 @@ def combine(x, where, v, name, include_self):
         kernel("scatter_gather_tensor_cpu_reduce_mean", x, "ifc")
         return y / n if dtype_of(x).category >= 2 else jnp.floor_divide(y, n)
     if name == "prod":
-        return multiplied(base.at[where], v) if x.dtype == bool else _product_scattered(base, where, v)
+        if x.dtype == bool:
+            return multiplied(base.at[where], v)
+        places = jnp.arange(base.size).reshape(base.shape)[where]
+        v = jnp.broadcast_to(v, places.shape)
+        return _product_scattered(base.reshape(-1), places.reshape(-1), v.reshape(-1)).reshape(base.shape)
     return _evenly_scattered(base, where, v, name)
 
 
+@jax.custom_jvp
 def _product_scattered(base, where, v):
-    """Products into places; PyTorch's derivative, each factor's slope being the product of the others."""
-    factor = jax.custom_jvp(lambda base, v: base.at[where].multiply(v))
+    """Products into places of a flat array; PyTorch's derivative, each factor's slope being the product of the others. The places are an
+    argument, for a derivative that closed over a tracer would keep it beyond its trace."""
+    return base.at[where].multiply(v)
 
-    @factor.defjvp
-    def jvp(primals, tangents):
-        (base, v), (tb, tv) = primals, tangents
-        y = factor(base, v)
-        one = jnp.where(base == 0, 1, base)
-        none = jnp.zeros_like(base).at[where].add((v == 0).astype(v.dtype))
-        alone = (v == 0) & (none[where] == 1)
-        slope = jnp.where(alone, factor(base, jnp.where(alone, 1, v))[where], y[where] / jnp.where(v == 0, 1, v))
-        return y, (tb * factor(one, v) / one).at[where].add(tv * slope)
-    return factor(base, v)
+
+@_product_scattered.defjvp
+def _product_scattered_jvp(primals, tangents):
+    (base, where, v), (tb, _, tv) = primals, tangents
+    y = _product_scattered(base, where, v)
+    one = jnp.where(base == 0, 1, base)
+    none = jnp.zeros_like(base).at[where].add((v == 0).astype(v.dtype))
+    alone = (v == 0) & (none[where] == 1)
+    others = _product_scattered(base, where, jnp.where(alone, 1, v))[where]
+    slope = jnp.where(alone, others, y[where] / jnp.where(v == 0, 1, v))
+    return y, (tb * _product_scattered(one, where, v) / one).at[where].add(tv * slope)
 
 
 def _evenly_scattered(base, where, v, name):
