@@ -153,3 +153,32 @@ def test_error_texts(torch, case):
 def test_repr(torch, recorded):
     p = torch.zeros(1, requires_grad=True)
     recorded([repr(torch.optim.SGD([p], lr=0.1, momentum=0.9)), repr(torch.optim.Adam([p]))])
+
+
+@pytest.mark.parametrize("kind", [float, "tensor"])
+@pytest.mark.parametrize("first", [1.0, 1e-3])
+def test_private_line_search_of_lbfgs(torch, kind, first):
+    """Other optimizers import it; the loss and the step may be numbers or tensors."""
+    from torch.optim.lbfgs import _strong_wolfe
+
+    def evaluate(x, t, d):
+        p = (x + t * d).detach().requires_grad_()
+        loss = (p**4).sum() + (p[0] * p[1]).cos()
+        grad, = torch.autograd.grad(loss, p)
+        return loss.detach() if kind == "tensor" else loss.item(), grad
+
+    x = torch.tensor([1.0, -2.0], dtype=torch.float64)
+    f, g = evaluate(x, 0.0, x)
+    loss, grad, t, evaluations = _strong_wolfe(evaluate, x, first, -g, f, g, -g.dot(g))
+    expected_loss, expected_t, count = {1.0: (1.4409064882, 0.0801122666, 4), 1e-3: (11.9057845114, 0.005505, 2)}[first]
+    assert isinstance(loss, torch.Tensor) == (kind == "tensor") and isinstance(t, torch.Tensor) == (first == 1.0)
+    assert float(loss) == pytest.approx(expected_loss) and float(t) == pytest.approx(expected_t, rel=1e-3)
+    assert evaluations == count and grad.shape == x.shape
+
+
+def test_private_cubic_interpolation_of_lbfgs(torch):
+    from torch.optim.lbfgs import _cubic_interpolate
+    slopes = [torch.tensor(v, dtype=torch.float64) for v in (0.3, 0.6)]
+    assert _cubic_interpolate(0.1, 0.2, slopes[0], 0.4, 0.5, slopes[1]) == 0.1  # the bound itself, a number
+    inside = _cubic_interpolate(0.1, 0.2, slopes[0], 0.4, 0.5, slopes[1], bounds=(0, 1))
+    assert inside.dtype == torch.float64 and inside.item() == pytest.approx(0.0766639654)

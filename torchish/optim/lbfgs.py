@@ -15,6 +15,17 @@ Point = namedtuple("Point", "t f g slope")
 _NUMBERS = {torch.float64: np.float64, torch.float16: np.float16}
 
 
+def _scalar(value):
+    """A 0-dim tensor as NumPy's scalar of its precision; a number stays."""
+    return _NUMBERS.get(value.dtype, np.float32)(value.item()) if isinstance(value, torch.Tensor) else value
+
+
+def _tensor(value, *like):
+    """What `_scalar` made of a tensor as one again, of the dtype of the tensors among `like`; a number stays."""
+    dtypes = [x.dtype for x in like if isinstance(x, torch.Tensor)]
+    return torch.tensor(value.item(), dtype=dtypes[0]) if isinstance(value, np.generic) and dtypes else value
+
+
 def _over(x, y):
     """x / y; like PyTorch a Python number is divided by multiplying with the reciprocal."""
     return 1 / y * x if isinstance(y, np.floating) else x / y
@@ -84,6 +95,26 @@ def strong_wolfe(evaluate, start, t, d_norm, c1=1e-4, c2=0.9, tolerance_change=1
             ends[high] = ends[low]
         ends[low] = new
     return ends[low], evaluations
+
+
+# --- the search under the private names that other optimizers import from here ----------------------------------------
+def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+    """Where the cubic through two points with their slopes g1 and g2 is least, within bounds."""
+    a, b = (Point(_scalar(x), _scalar(f), None, _scalar(g)) for x, f, g in ((x1, f1, g1), (x2, f2, g2)))
+    with np.errstate(all="ignore"):
+        return _tensor(_cubic_minimum(a, b, *map(_scalar, bounds or ())), x1, f1, g1, x2, f2, g2)
+
+
+def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+    """Loss, gradient, length and number of evaluations of a step along d; `obj_func(x, t, d)` gives loss and gradient."""
+    def evaluate(t):
+        loss, grad = obj_func(x, _tensor(t, d), d)
+        return Point(t, _scalar(loss), grad, _scalar(grad.dot(d)))
+
+    start = Point(0, _scalar(f), g, _scalar(gtd))
+    with np.errstate(all="ignore"):
+        found, evaluations = strong_wolfe(evaluate, start, _scalar(t), _scalar(d.abs().max()), c1, c2, tolerance_change, max_ls)
+    return _tensor(found.f, d), found.g, _tensor(found.t, d), evaluations
 
 
 class LBFGS(Optimizer):
