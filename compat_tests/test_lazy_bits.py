@@ -94,9 +94,9 @@ def test_parts_share_numpys_memory(torch):
     ("x.H", r"tensor.H is only supported on matrices \(2-D tensors\). Got 1-D tensor."),
     ("x[None, None].H", r"Got 3-D tensor. For batches of matrices, consider using tensor.mH")])
 def test_transposes_of_matrices_only(torch, expression, text):
-    x, number = torch.ones(2), torch.tensor(1.)
+    number = torch.tensor(1.)
     with pytest.raises(RuntimeError, match=text):
-        eval(expression)
+        eval(expression, {"x": torch.ones(2)})
     with warnings.catch_warnings():     # each says that it is deprecated, PyTorch's once in a process
         warnings.simplefilter("ignore")
         assert number.T == 1 and number.mT is number.H is number.mH is number.adjoint() is number
