@@ -24,3 +24,16 @@ def test_one_kernel_of_attention():
     q = torch.ones(1, 1, 2, 4)
     with attention.sdpa_kernel(attention.SDPBackend.CUDNN_ATTENTION):
         assert torch.nn.functional.scaled_dot_product_attention(q, q, q).shape == q.shape
+
+
+def test_scratch_numbers_of_lbfgs():
+    x = torch.ones(3, requires_grad=True)
+    opt = torch.optim.LBFGS([x], max_iter=4, history_size=2)
+
+    def closure():
+        opt.zero_grad()
+        loss = (x ** 4).sum()
+        loss.backward()
+        return loss
+    opt.step(closure)
+    assert opt.state_dict()["state"][0]["al"] == [None, None]

@@ -215,3 +215,41 @@ def test_swapped_parameters_and_state(torch):
         optimizer.step()
     assert p.tolist() == before and other.tolist() != parameter(torch).tolist()
     assert optimizer.param_groups[0]["params"][0] is p
+
+
+def _bowl(torch, **options):
+    x = torch.linspace(-1, 1, 12, dtype=torch.float64).requires_grad_()
+    weights = torch.linspace(1, 30, 12, dtype=torch.float64)
+    opt = torch.optim.LBFGS([x], **options)
+
+    def closure():
+        opt.zero_grad()
+        loss = (weights * x ** 2).sum() + (x ** 4).sum()
+        loss.backward()
+        return loss
+    return x, opt, closure
+
+
+@pytest.mark.parametrize("history, kept", [(3, 3), (20, 14)])
+def test_lbfgs_history_grows_and_forgets(torch, history, kept):
+    x, opt, closure = _bowl(torch, lr=0.5, max_iter=5, history_size=history)
+    for _ in range(3):
+        opt.step(closure)
+    state = opt.state[x]
+    assert [len(state[name]) for name in ("old_dirs", "old_stps", "ro")] == [kept] * 3
+    y, s, ro = state["old_dirs"][-1], state["old_stps"][-1], state["ro"][-1]
+    assert torch.allclose(ro, 1 / y.dot(s))
+    wanted = {3: 0.00335802612147609, 20: 0.000411417966870}[history]      # PyTorch's
+    assert abs(closure().item() - wanted) < 1e-9 * wanted
+
+
+def test_lbfgs_goes_on_from_its_saved_state(torch):
+    x, opt, closure = _bowl(torch, lr=0.5, max_iter=6, history_size=4)
+    opt.step(closure)
+    y, resumed, again = _bowl(torch, lr=0.5, max_iter=6, history_size=4)
+    resumed.load_state_dict(copy.deepcopy(opt.state_dict()))
+    with torch.no_grad():
+        y.copy_(x)
+    opt.step(closure)
+    resumed.step(again)
+    assert torch.allclose(x, y, rtol=1e-12, atol=0)

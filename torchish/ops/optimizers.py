@@ -206,3 +206,19 @@ def fused_muon(lr, decay, /, *tensors, count, momentum, nesterov, a, b, c, eps, 
         return p * decay - lr * move.astype(p.dtype), buffer
 
     return each(count, tensors, rule)
+
+
+@op(names="")
+def lbfgs_direction(grad, scale, /, *history, room):
+    """The inverse Hessian times -grad by L-BFGS's two-loop recursion; `history` is `room` changes of the gradient, as many of the
+    parameters and as many 1 / (their product). Changes of zero leave the result as it is."""
+    dirs, steps, ro = (jnp.stack(history[i:i + room]) for i in range(0, 3 * room, room))
+
+    def back(k, state):
+        q, al = state
+        i = room - 1 - k
+        a = jnp.dot(steps[i], q) * ro[i]
+        return q - a * dirs[i], al.at[i].set(a)
+
+    q, al = lax.fori_loop(0, room, back, (-grad, jnp.zeros_like(ro)))
+    return lax.fori_loop(0, room, lambda i, r: r + steps[i] * (al[i] - jnp.dot(dirs[i], r) * ro[i]), q * scale)

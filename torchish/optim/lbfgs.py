@@ -5,6 +5,8 @@ from collections import namedtuple
 import numpy as np
 
 import torchish as torch
+from torchish.autograd.dispatch import apply
+from torchish.ops import TABLE
 from torchish.optim.optimizer import Optimizer, check_lr, plain_lr
 
 # a point of the line search: step length, loss, gradient, and the gradient's component along the direction
@@ -129,7 +131,7 @@ class LBFGS(Optimizer):
                                   "history_size": history_size, "line_search_fn": line_search_fn})
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
-        self._numel_cache = None
+        self._numel_cache, self._zeros = None, ()
 
     @property
     def _params(self):
@@ -234,24 +236,25 @@ class LBFGS(Optimizer):
         dirs, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
         y, s = grad.sub(state["prev_flat_grad"]), d.mul(t)
         ys, yy = y.dot(s), y.dot(y)
+        new = 1.0 / ys      # before the number is looked at, so that it is part of the same program
         if ys.item() > 1e-10:
             if len(dirs) == group["history_size"]:
                 for old in (dirs, steps, ro):
                     old.pop(0)
             dirs.append(y)
             steps.append(s)
-            ro.append(1.0 / ys)
+            ro.append(new)
             state["H_diag"] = ys / yy
-        # the inverse Hessian times -grad, by the two-loop recursion
-        al = state.setdefault("al", [None] * group["history_size"])
-        q = grad.neg()
-        for i in reversed(range(len(dirs))):
-            al[i] = steps[i].dot(q) * ro[i]
-            q.add_(dirs[i], alpha=-al[i])
-        r = torch.mul(q, state["H_diag"])
-        for i in range(len(dirs)):
-            r.add_(steps[i], alpha=al[i] - dirs[i].dot(r) * ro[i])
-        return r
+        # scratch numbers of PyTorch's recursion; here they stay inside one operation
+        state.setdefault("al", [None] * group["history_size"])
+        if not dirs:
+            return grad.neg().mul(state["H_diag"])
+        room = min(group["history_size"], max(8, 1 << (len(dirs) - 1).bit_length()))
+        if len(self._zeros) != 3 * room:
+            self._zeros = [torch.zeros_like(like) for like in (grad, grad, ro[0]) for _ in range(room)]
+        # behind them changes of zero, each a tensor of its own: one program then serves many lengths of the history
+        history = [t for k, known in enumerate((dirs, steps, ro)) for t in (*known, *self._zeros[k * room + len(known):(k + 1) * room])]
+        return apply(TABLE["lbfgs_direction"], (grad, state["H_diag"], *history), (room,))
 
     def _evaluator(self, closure, d, number):
         """The loss and gradient at a step along d from here; the parameters stay where they are."""
