@@ -447,6 +447,8 @@ def test_scripting(torch):
         torch.jit.script(torch.nn.LazyLinear(2))
     with raises(RuntimeError, "Argument to @torch.jit.ignore must be a bool or a function but got 3"):
         torch.jit.ignore(3)
+    assert issubclass(torch.jit.RecursiveScriptModule, torch.jit.ScriptModule)
+    assert not isinstance(Twice(), torch.jit.RecursiveScriptModule)
 
 
 def test_torchscript_files_are_refused(tmp_path):

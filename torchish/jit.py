@@ -15,6 +15,13 @@ class ScriptModule(Module):
     """A base class of modules; what `script` returns is of the class that it was."""
 
 
+class RecursiveScriptModule(ScriptModule):
+    """The class of PyTorch's compiled modules, for isinstance: no module here is one."""
+
+    def __init__(self, cpp_module):
+        raise NotImplementedError("RecursiveScriptModule: there is no TorchScript here; torch.jit.script hands back the module")
+
+
 def _check_ready(module):
     """Refuse modules whose parameters have no shape yet, as a compiler must."""
     for part in module.modules():
