@@ -102,7 +102,6 @@ for _n in (1, 2, 3):
     globals().update(_pools(_n))
 
 
-@in_float32
 def _check_fractional(n, input, kernel, out, samples):
     name, routine = f"fractional_max_pool{n}d", f"fractional_max_pool{n}d" + "_out" * (n == 3)
     for what, numbers in ("kernel_size", kernel), ("output_size", out):
@@ -128,6 +127,7 @@ def _check_fractional(n, input, kernel, out, samples):
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {samples.size(2)}.")
 
 
+@in_float32
 def _fractional(n, input, kernel_size, output_size, output_ratio, return_indices, samples):
     """Max pooling over windows whose starts are spread by a random offset per sample and channel."""
     if output_size is None and output_ratio is None:
