@@ -1,5 +1,6 @@
 """Random tensors from PyTorch's CPU streams."""
 
+import inspect
 import math
 
 import numpy as np
@@ -149,6 +150,7 @@ def _like(draw):
         d = dtype or input.dtype
         return _made(lambda n: draw(_stream(generator), input, n, d.np, *args, **kw), input._aval.shape, d, requires_grad,
                      device if device is not None else input._device, like=input)
+    factory.attrs = tuple(inspect.signature(draw).parameters)[4:]
     return factory
 
 

@@ -23,16 +23,18 @@ def _layout(n):
     return lax.conv_dimension_numbers((1,) * (n + 2), (1,) * (n + 2), ("NC" + s, "OI" + s, "NC" + s))
 
 
-def _check_window(name, n, input, weight, stride, padding, dilation):
+def _check_window(name, n, input, weight, stride, padding, dilation, same=False):
+    """`same`: padding="same", for which PyTorch has a routine with a check of its own."""
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}{n}d, but got input of size: "
                            f"{list(input.shape)}")
     if weight.ndim < 3:
         raise RuntimeError("weight should have at least three dimensions")
     if weight.ndim != n + 2:
-        if n == 1:
-            raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight {list(weight.shape)}, but got "
-                               f"{input.ndim}-dimensional input of size {list(input.shape)} instead")
+        if n == 1 or same:
+            shape = [1, *input.shape] if same and input.ndim == n + 1 else list(input.shape)
+            raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{'' if same else ' '}"
+                               f"{list(weight.shape)}, but got {len(shape)}-dimensional input of size {shape} instead")
         _sizes_of("stride", stride, weight.ndim - 2)
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
@@ -103,7 +105,8 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
     stride, dilation = _sizes_of("stride", stride, n), _sizes_of("dilation", dilation, n)
     if isinstance(padding, str) and padding not in ("same", "valid"):
         raise RuntimeError(f"Invalid padding string: '{padding}'")
-    _check_window("conv", n, input, weight, stride, () if isinstance(padding, str) else _sizes_of("padding", padding, n), dilation)
+    pads = () if isinstance(padding, str) else _sizes_of("padding", padding, n)
+    _check_window("conv", n, input, weight, stride, pads, dilation, padding == "same")
     _check_conv("conv", n, input, weight, bias, groups)
     span = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     if padding == "same":

@@ -38,12 +38,12 @@ def _each(prefix, values):
     return " ".join(f"{prefix}{side}: {v}" for side, v in zip(_SIDES[len(values)], values))
 
 
-def _windows(name, n, kernel_size, stride, padding, dilation=1):
+def _windows(name, n, kernel_size, stride, padding, dilation=1, indices=False):
     """The four, checked, with one number a dimension."""
     size, pads, spread = (_numbers(name, n, what, v) for what, v in
                           (("kernel_size", kernel_size), ("padding", padding), ("dilation", dilation)))
     steps = size if stride in (None, ()) else _numbers(name, n, "stride", stride)
-    if name == "max_pool1d":
+    if name == "max_pool1d" and not indices:       # with them PyTorch computes it in two dimensions
         for what, (v,) in ("kernel_size", size), ("stride", steps), ("dilation", spread):
             if v <= 0:
                 raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {v}")
@@ -72,19 +72,19 @@ def _check_dimensions(name, input, n):
         return
     if n == 1 and name != "max_pool1d":
         raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
-                           f"arguments for {name})")
+                           f"arguments for {name.removesuffix('_with_indices')})")
     if name.startswith("adaptive"):
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' * ('max' in name)} {list(input.shape)}")
     if name == "max_pool2d" or n == 3:
         raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
-    if input.ndim < n:
+    if input.ndim < n and name != "max_pool1d":
         raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {-n - 1})")
     _refuse_shape(name, input, n)
 
 
 def _refuse_shape(name, input, n):
     shape = list(input.shape)
-    if name == "avg_pool1d":    # computed in two dimensions
+    if name in ("avg_pool1d", "max_pool1d_with_indices"):    # computed in two dimensions
         n, shape = 2, [*shape[:-1], 1, *shape[-1:]]
     said = "max_pool1d: " * (name == "max_pool1d")
     raise RuntimeError(f"{said}Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
@@ -158,8 +158,8 @@ def _pool_max(x, n, tables, return_indices):
 
 def _register_pools(n):
     def max_pool(input, /, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-        size, steps, pads, spread = _windows(f"max_pool{n}d", n, kernel_size, stride, padding, dilation)
-        _check_pooled(f"max_pool{n}d", input, n)
+        size, steps, pads, spread = _windows(f"max_pool{n}d", n, kernel_size, stride, padding, dilation, return_indices)
+        _check_pooled(f"max_pool{n}d" + "_with_indices" * (n == 1 and return_indices), input, n)
         tables = strided(input.shape[-n:], size, steps, pads, spread, ceil_mode)
         outs = [len(t) for t in tables]
         if n == 1 and outs[0] < 1 and not return_indices:
