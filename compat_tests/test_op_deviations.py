@@ -52,3 +52,10 @@ def test_cholesky_ex_without_a_result():
 
 def test_float8_computes():
     assert (torch.ones(2).to(torch.float8_e4m3fn) + 1).float().tolist() == [2, 2]
+
+
+def test_growing_leaves_the_views_behind():
+    x = torch.arange(4.)
+    view = x[:2]
+    x.resize_(6)[0] = 9
+    assert x[:4].tolist() == [9, 1, 2, 3] and view.tolist() == [0, 1]
