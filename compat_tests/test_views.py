@@ -241,3 +241,8 @@ def test_view_as_complex_needs_pairs(torch, make, text):
 
 def test_no_elements_as_another_dtype(torch):
     assert torch.zeros(0, 5, 8).view(torch.float64).shape == (0, 5, 4) and torch.zeros(0, 5, 8).view(torch.uint8).stride() == (160, 32, 1)
+
+
+def test_a_view_as_a_dtype_has_no_gradient(torch):
+    a = torch.ones(2, requires_grad=True)
+    assert not any(x.view(d).requires_grad for x in (a, a * 1) for d in (torch.float32, torch.int32, torch.float64))

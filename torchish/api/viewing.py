@@ -59,6 +59,8 @@ def view_(self, *shape, size=None, dtype=None):
 
 
 def _as_dtype(t, dtype):
+    # no derivative passes through the bits
+    t = t.detach() if t.requires_grad else t
     if dtype is t.dtype:
         return view(ROW["alias"], t)
     for name, _, is_set, _ in BITS:
@@ -79,8 +81,7 @@ def _as_dtype(t, dtype):
         for k, s in enumerate(t.stride()[:-1] if n > item else ()):
             if s % ratio:
                 raise RuntimeError(f"self.stride({k}) must be divisible by {ratio} {to}, but got {s}")
-    # no derivative passes through the bits
-    return view(ROW["view_dtype"], t.detach() if t.requires_grad else t, (), (dtype, item))
+    return view(ROW["view_dtype"], t, (), (dtype, item))
 
 
 def view_as(self, other):
