@@ -199,7 +199,7 @@ def _check_source(t, index, value):
     """What is written at index tensors has the dtype of `t`; one number where a mask is true may have another, as in masked_fill."""
     if not isinstance(value, Tensor) or value.dtype is t.dtype:
         return
-    tensors = [_as_index(i) for i in index if _is_advanced(i)]
+    tensors = [_as_index(i) for i in _normalise(index) if _is_advanced(i)]
     if value._aval.size != 1 or len(tensors) != 1 or tensors[0].dtype is not dtypes.bool:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.legacy} for the destination and "
                            f"{value.dtype.legacy} for the source.")
@@ -211,7 +211,7 @@ def setitem(self, index, value):
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     x, advanced = resolve(self, index)
     if advanced:
-        _check_source(self, _normalise(index), value)
+        _check_source(self, index, value)
         tensors, present = _lists(x, advanced)
         put = TABLE["index_put"]
         inplace(put, x, (value, *tensors), (present, False), overlap_ok=True)
@@ -241,7 +241,7 @@ def index_put_(self, indices, values, accumulate=False):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape []"
                            if not self.ndim else "index_put_ needs at least one index tensor")
     x, advanced = resolve(self, tuple(indices))
-    _check_source(self, indices, values)
+    _check_source(self, tuple(indices), values)
     tensors, present = _lists(x, advanced)
     return inplace(TABLE["index_put"], x, (_value(self, values), *tensors), (present, accumulate), overlap_ok=True)
 

@@ -515,7 +515,7 @@ def resize_(self, *sizes, size=None, memory_format=None):
 def _grow(t, n):
     """Give `t` a storage of its own with `n` elements, those it shows first."""
     flat = _reshape(t.detach(), (t._aval.size,))[:n]
-    new = empty_like(flat).new_zeros(n)
+    new = flat.new_zeros(n)
     new[:flat._aval.size] = flat
     new._storage.version = t._version
     t._storage, t._aval, t._view = new._storage, new._aval, None

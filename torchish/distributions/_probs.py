@@ -69,3 +69,22 @@ class OfCategories:
 
     def _new(self, *args, **kwargs):
         return self._categorical._new(*args, **kwargs)
+
+
+class Relaxed:
+    """Shows the parameters of a relaxation, which its base distribution holds."""
+
+    @property
+    def temperature(self):
+        """How far it is from the distribution that it relaxes."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self):
+        """Log odds, or normalized log probabilities."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self):
+        """Probabilities."""
+        return self.base_dist.probs

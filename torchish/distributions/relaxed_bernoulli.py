@@ -2,7 +2,7 @@
 
 import torchish as torch
 from torchish.distributions import constraints
-from torchish.distributions._probs import ProbsOrLogits
+from torchish.distributions._probs import ProbsOrLogits, Relaxed
 from torchish.distributions.distribution import Distribution, expand_parameters
 from torchish.distributions.transformed_distribution import TransformedDistribution
 from torchish.distributions.transforms import SigmoidTransform
@@ -38,7 +38,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         return self.temperature.log() + away - 2 * away.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class RelaxedBernoulli(Relaxed, TransformedDistribution):
     """Numbers of (0, 1), the nearer to 0 and 1 the lower the temperature."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -48,18 +48,3 @@ class RelaxedBernoulli(TransformedDistribution):
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self):
-        """How far it is from the Bernoulli distribution."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self):
-        """Log odds."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self):
-        """Probabilities."""
-        return self.base_dist.probs

@@ -2,7 +2,7 @@
 
 import torchish as torch
 from torchish.distributions import constraints
-from torchish.distributions._probs import OfCategories
+from torchish.distributions._probs import OfCategories, Relaxed
 from torchish.distributions.categorical import Categorical
 from torchish.distributions.distribution import Distribution, expand_parameters
 from torchish.distributions.transformed_distribution import TransformedDistribution
@@ -40,7 +40,7 @@ class ExpRelaxedCategorical(OfCategories, Distribution):
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Relaxed, TransformedDistribution):
     """Points of the simplex, the nearer to its corners the lower the temperature."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -51,18 +51,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self):
-        """How far it is from the categorical distribution."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self):
-        """Normalized log probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self):
-        """Probabilities."""
-        return self.base_dist.probs
