@@ -184,7 +184,7 @@ INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is 
                    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
 
 
-FILLS = {"zero", "fill"}     # the same number everywhere, so memory that overlaps does not matter
+FILLS = {"zero", "fill", "threshold"}     # memory that overlaps gets the same number however often it is written
 
 
 def check_inplace(t, requires):

@@ -7,7 +7,7 @@ from torchish.distributions import constraints
 from torchish.distributions._probs import ProbsOrLogits
 from torchish.distributions.distribution import expand_parameters
 from torchish.distributions.exp_family import ExponentialFamily
-from torchish.distributions.utils import broadcast_all, clamp_probs
+from torchish.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 from torchish.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["ContinuousBernoulli"]
@@ -36,6 +36,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         self.__dict__[name] = value
         self._lims = lims
         super().__init__(value.size(), validate_args=validate_args)
+
+    @lazy_property
+    def probs(self):
+        """Probabilities, kept away from 0 and 1."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])

@@ -263,6 +263,27 @@ def _safe_softmax(input, dim, dtype=None):
     return input.masked_fill(nothing, 0.0).softmax(dim, dtype=dtype).masked_fill(nothing, 0.0)
 
 
+def _masked_softmax(input, mask, dim=None, mask_type=None):
+    """softmax over what the mask leaves (True hides); mask_type: 0 a mask of (L, L), 1 of (B, L), 2 of the input's shape."""
+    if mask.dtype is not torch.bool:
+        raise RuntimeError("Mask should be a boolean tensor")
+    if mask_type == 0 and input.dim() == 4:
+        if mask.shape != input.shape[2:]:
+            raise RuntimeError("For mask_type == 0 mask shape should be (L, L)")
+    elif mask_type == 1:
+        if mask.shape != (input.shape[0], input.shape[-1]):
+            raise RuntimeError("For mask_type == 1 mask shape should be (B, L)")
+        mask = mask.reshape(mask.size(0), *[1] * (input.dim() - 2), mask.size(1))
+    elif mask.shape != input.shape:
+        raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+    return input.masked_fill(mask, -torch.inf).softmax(input.dim() - 1 if dim is None else dim)
+
+
+def slow_conv3d(self, weight, kernel_size, bias=None, stride=1, padding=0):
+    """`conv3d`, as PyTorch's CPU kernel is called."""
+    return F.conv3d(self, weight, bias, stride, padding)
+
+
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
     """The gradient of softmax from its result."""
     product = grad_output * output
@@ -284,9 +305,10 @@ TORCH = DROPOUTS | recurrent.TORCH | BETWEEN_DEVICES | {f.__name__: f for f in (
     binary_cross_entropy_with_logits, cosine_embedding_loss, margin_ranking_loss, triplet_margin_loss, kl_div, poisson_nll_loss,
     ctc_loss, grid_sampler, affine_grid_generator, adaptive_max_pool1d, constant_pad_nd, convolution,
     conv_tbc, embedding_renorm_, norm_except_dim, embedding_bag, segment_reduce,
-    batch_norm_update_stats, _safe_softmax, _softmax_backward_data)}
+    batch_norm_update_stats, _safe_softmax, _masked_softmax, _softmax_backward_data)}
 TORCH |= dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d", "_grid_sampler_2d_cpu_fallback"), grid_sampler)
 TORCH |= {name: getattr(F, name) for name in ("celu_", "selu_", "rrelu", "rrelu_", "pairwise_distance")}
 TORCH["_segment_reduce"] = segment_reduce
 TORCH |= dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), embedding_bag)
 F.conv_tbc = conv_tbc       # the one that nn.functional shares
+torch._C._nn.slow_conv3d = slow_conv3d

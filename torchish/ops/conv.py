@@ -121,6 +121,8 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
                            f"({' x '.join(str(t + 1) for t in span)}). Kernel size can't be greater than actual input size")
 
     def run(x):
+        if not x.shape[1]:      # PyTorch's result has no channels then, whatever the weight and bias say
+            return jnp.zeros((x.shape[0], 0, *((s - t - 1) // step + 1 for s, t, step in zip(sizes, span, stride))), x.dtype)
         y = lax.conv_general_dilated(x, weight, stride, pads, rhs_dilation=dilation, dimension_numbers=_layout(n),
                                      feature_group_count=groups, precision=lax.Precision.HIGHEST)
         return y if bias is None else y + bias.reshape((-1,) + (1,) * n)

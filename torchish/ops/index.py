@@ -287,6 +287,8 @@ def masked_scatter(input, mask, source, /):
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {dtype_of(mask).legacy}")
     shape = broadcast_shapes(input.shape, mask.shape)
     x, m = jnp.broadcast_to(input, shape), jnp.broadcast_to(mask, shape)
+    if not source.size:     # nothing is taken, which the caller has seen to
+        return x
     at = (jnp.cumsum(m.reshape(-1)) - 1).reshape(shape)
     return jnp.where(m, source.reshape(-1)[jnp.maximum(at, 0)], x)
 

@@ -1,11 +1,12 @@
 """Normalisations, embedding."""
 
+import functools
 import math
 
 import jax.numpy as jnp
 from jax import lax
 
-from torchish.ops.promote import dtype_of, in_single
+from torchish.ops.promote import HALVES, dtype_of, in_single
 from torchish.ops.table import op
 
 
@@ -20,6 +21,33 @@ def _centred(x, axes, eps):
 def _affine(y, weight, bias):
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
+
+
+def check_dtypes(input, *parameters):
+    """PyTorch's rule for the dtypes of a normalisation: all alike, or float32 parameters to a half input (then True)."""
+    own, *given = (dtype_of(t) for t in (input, *parameters) if t is not None)
+    if not given or given[0] is own:
+        other = next((d for d in given if d is not own), None)
+        if other is not None:
+            raise RuntimeError(f"expected scalar type {own.legacy} but found {other.legacy}")
+        return False
+    if any(d.name != "float32" for d in given):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if own.name not in HALVES:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    return True
+
+
+def mixed(fn):
+    """A normalisation under `check_dtypes`, computed in single precision where the input is half; the first result is the input's dtype."""
+    @functools.wraps(fn)
+    def run(input, *parameters, **attrs):
+        if not check_dtypes(input, *parameters):
+            return in_single(fn)(input, *parameters, **attrs)
+        out = fn(input.astype("float32"), *parameters, **attrs)
+        first, *rest = out if isinstance(out, tuple) else (out,)
+        return (first.astype(input.dtype), *rest) if rest else first.astype(input.dtype)
+    return run
 
 
 def _check_normalized(input, shape, start="*, ", **parameters):
@@ -37,7 +65,7 @@ def _check_normalized(input, shape, start="*, ", **parameters):
 
 
 @op(names="functional", order="input, normalized_shape, weight=None, bias=None, eps=1e-05", node="NativeLayerNormBackward0")
-@in_single
+@mixed
 def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05):
     _check_normalized(input, tuple(normalized_shape), weight=weight, bias=bias)
     n = len(normalized_shape)
@@ -52,7 +80,7 @@ def rms_norm(input, weight=None, /, normalized_shape=(), eps=None):
     axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     eps = float(jnp.finfo(input.dtype).eps) if eps is None else eps
     return _affine(input * lax.rsqrt(jnp.mean(input * input, axis=axes, keepdims=True) + jnp.asarray(eps, input.dtype)),
-                   weight, None)
+                   weight, None).astype(input.dtype)
 
 
 def _per_channel(p, ndim):
@@ -60,7 +88,7 @@ def _per_channel(p, ndim):
 
 
 @op(names="functional", order="input, num_groups, weight=None, bias=None, eps=1e-05", node="NativeGroupNormBackward0")
-@in_single
+@mixed
 def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
     n, c = input.shape[:2]
     if num_groups <= 0:
@@ -78,7 +106,7 @@ def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
 
 
 @op(name="native_batch_norm_train", names="", node="NativeBatchNormBackward0")
-@in_single
+@mixed
 def native_batch_norm_train(input, weight=None, bias=None, /, eps=1e-05):
     """(normalised by the batch's own statistics, mean, unbiased variance), the latter two for the running averages."""
     axes = (0,) + tuple(range(2, input.ndim))
@@ -89,7 +117,7 @@ def native_batch_norm_train(input, weight=None, bias=None, /, eps=1e-05):
 
 
 @op(name="native_batch_norm_eval", names="", node="NativeBatchNormBackward0")
-@in_single
+@mixed
 def native_batch_norm_eval(input, running_mean, running_var, weight=None, bias=None, /, eps=1e-05):
     mean, var = (_per_channel(p, input.ndim) for p in (running_mean, running_var))
     y = (input - mean) * lax.rsqrt(var + jnp.asarray(eps, var.dtype))
@@ -97,7 +125,7 @@ def native_batch_norm_eval(input, running_mean, running_var, weight=None, bias=N
 
 
 @op(name="native_instance_norm", names="", node="NativeBatchNormBackward0")
-@in_single
+@mixed
 def native_instance_norm(input, weight=None, bias=None, /, eps=1e-05):
     y = _centred(input, tuple(range(2, input.ndim)), eps)[0]
     return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))

@@ -130,9 +130,9 @@ def check_adaptive(name, input, output_size, n):
     shape = list(input.shape)
     if name == "adaptive_avg_pool1d":   # computed in two dimensions
         name, shape, n = "adaptive_avg_pool2d", [*shape[:-1], 1, *shape[-1:]], 2
-    # channels may be absent where the average is taken in two dimensions
-    checked = range(len(shape) - (n if name == "adaptive_avg_pool2d" else n + 1), len(shape))
-    empty = next((d for d in checked if d >= 0 and not shape[d]), None)
+    # the first dimension may be empty, and the channels where the average is taken in two dimensions
+    checked = range(len(shape) - n if name == "adaptive_avg_pool2d" else 1, len(shape))
+    empty = next((d for d in checked if not shape[d]), None)
     if empty is not None:
         raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape} with "
                            f"dimension {empty} being empty")

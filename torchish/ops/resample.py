@@ -75,9 +75,31 @@ _FILTERS = {"bilinear": (lambda t: np.maximum(1 - np.abs(t), 0), 1), "bicubic": 
             "lanczos": (lambda t: np.where(np.abs(t) < 3, np.sinc(t) * np.sinc(t / 3), 0.0), 3)}
 
 
+def _quantized(x, axis, weights):
+    """uint8 as PyTorch resamples it: int16 weights with as many binary places as fit, each dimension rounded to uint8 again."""
+    places = next(p for p in range(22, -1, -1) if int(0.5 + weights.max() * (1 << p)) < 1 << 15)
+    fixed = np.trunc(weights * (1 << places) + np.copysign(0.5, weights)).astype(np.int32)
+    y = jnp.tensordot(x.astype(jnp.int32), jnp.asarray(fixed), (axis, 1))
+    y = jnp.clip((y + (1 << places >> 1)) >> places, 0, 255).astype(jnp.uint8)
+    return jnp.moveaxis(y, -1, axis)
+
+
+def _dense(taps, size, out):
+    """The (out, size) weights of taps."""
+    weights = np.zeros((out, size))
+    for at, w in taps:
+        np.add.at(weights, (np.arange(out), at), w)
+    return weights
+
+
 def _resampled(input, out, scales, mode, align, antialias):
     """The spatial dimensions one after another; `scales` go before the ratio of the sizes where given."""
     y = input
+    if input.dtype == np.uint8 and not mode.startswith("nearest"):
+        for axis, i, o, s in list(zip((2, 3), input.shape[2:], out, scales))[::-1]:     # rows first, as PyTorch
+            taps = _cubic_taps if mode == "bicubic" else _linear_taps
+            y = _quantized(y, axis, _smooth(mode, i, o, s, align) if antialias else _dense(taps(i, o, s, align), i, o))
+        return y
     for k, (i, o, s) in enumerate(zip(input.shape[2:], out, scales)):
         axis = k + 2
         if mode in ("nearest", "nearest-exact"):

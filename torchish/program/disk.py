@@ -71,11 +71,16 @@ def make_room(base):
             file.unlink(missing_ok=True)
 
 
+def exists(name):
+    """Whether an executable of that digest is kept."""
+    return bool(folder() and name and (folder() / name).exists())
+
+
 def load(name):
     """The executable of that digest, or None."""
-    path = folder() and name and folder() / name
-    if not path or not path.exists():
+    if not exists(name):
         return None
+    path = folder() / name
     try:
         data = path.read_bytes()
         if b"lapack_" in data:      # JAX loads LAPACK while it lowers, and a kept executable isn't lowered again

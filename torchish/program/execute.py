@@ -1,12 +1,18 @@
-"""Run a recorded program: cold (operation by operation) at first sight, hot (one executable) from then on."""
+"""Run a recorded program: cold (operation by operation) at first, hot (one executable) when it keeps coming back.
 
+Compiling a program costs as much as hundreds of its runs, and how often it will come back is not known. So a structure stays
+with what is cheap to have (its operations' own executables, or one made in a hurry) until the time it spent so is a fair
+share of what the compiler will take: a loop of thousands of steps loses little, a short script never waits for the compiler.
+"""
+
+import time
 from collections import Counter
 
 import jax
 
 from torchish.program import infer
 from torchish.program.composite import Composite
-from torchish.program.disk import digest, load, save
+from torchish.program.disk import digest, exists, load, save
 from torchish.program.stats import counters
 
 FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -14,18 +20,20 @@ LIMIT = 4096            # structures that are remembered
 STORM = 12              # structures of one family that may become hot executables
 WHOLE = 4               # this many unseen operations: compiling the program whole is quicker than one by one
 NUMBER = 1 << 60        # operand code of a Python number
+PATIENCE = 0.2          # share of the expected compile time that a structure may spend in slower runs
 
 _programs = {}
 _families = {}
+_pace = [1.0, 150]      # seconds that compiling took, and of how many operations; at first a guess
 
 
 class Entry:
     """One structure: how often it was seen and its executables."""
 
-    __slots__ = ("seen", "rows", "exe", "baked", "promoted", "storm", "family", "fast", "order", "donated", "kept")
+    __slots__ = ("seen", "spent", "rows", "exe", "baked", "promoted", "storm", "family", "fast", "order", "donated", "kept")
 
     def __init__(self, code, live, leaves, spare):
-        self.seen, self.exe, self.baked = 0, None, None
+        self.seen, self.spent, self.exe, self.baked = 0, 0.0, None, None
         rows, self.promoted = decode(code)
         self.rows = needed(rows, live)
         self.family = hash(tuple(row[0].family for row in rows if row[0] is not None))
@@ -141,9 +149,10 @@ def executable(fn, args, options, name, donate=()):
     return exe
 
 
-def compile_whole(entry, leaves, numbers, live, options):
-    """One executable; numbers outside `entry.promoted` are constants in it."""
-    counters.hot_compiles += 1
+def compile_whole(entry, leaves, numbers, live, hurry):
+    """One executable, made in a hurry or in full (also where an earlier process left a full one); numbers outside
+    `entry.promoted` are constants in it."""
+    start, made = time.perf_counter(), counters.compiles
     promoted = sorted(entry.promoted)
     entry.baked = numbers
     rows, donated, kept = entry.rows, entry.donated, entry.kept
@@ -155,16 +164,28 @@ def compile_whole(entry, leaves, numbers, live, options):
                 into[i] = x
         return interpret(rows, live, leaves, ns, lambda sig, args: sig.call(args))
 
-    constants = [None if i in entry.promoted else n for i, n in enumerate(numbers)]
-    parts = [part for sig, codes, outs in rows for part in (sig.digest if sig is not None else "", (codes, tuple(outs)))]
-    name = digest("program", live, donated, repr(constants), repr([(x.shape, x.dtype, x.weak_type) for x in leaves]), *parts)
+    name = name_of(entry, leaves, numbers, live)
     args = [leaves[i] for i in donated], [leaves[i] for i in kept], [numbers[i] for i in promoted]
-    entry.exe = executable(program, args, options, name, (0,) if donated else ())
-    entry.fast, entry.order = options is FAST, promoted
+    entry.fast = hurry and not exists(digest(name, []))
+    entry.exe = executable(program, args, FAST if entry.fast else {}, name, (0,) if donated else ())
+    entry.order = promoted
+    counters.hot_compiles += 1
+    if counters.compiles > made:
+        _pace[0] += time.perf_counter() - start
+        _pace[1] += len(rows)
+
+
+def name_of(entry, leaves, numbers, live):
+    """The name of a whole program's executable on disk, but for the compiler's options."""
+    constants = [None if i in entry.promoted else n for i, n in enumerate(numbers)]
+    parts = [part for sig, codes, outs in entry.rows for part in (sig.digest if sig is not None else "", (codes, tuple(outs)))]
+    return digest("program", live, entry.donated, repr(constants), repr([(x.shape, x.dtype, x.weak_type) for x in leaves]), *parts)
 
 
 def baked_matches(entry, numbers):
-    """True when the constants in the executable are these numbers; else promotes those that differ."""
+    """True when the numbers are those of the first run, which are constants in the executable; else promotes those that differ."""
+    if entry.baked is None:
+        entry.baked = numbers
     if entry.baked == numbers:
         return True
     differ = [i for i, (a, b) in enumerate(zip(entry.baked, numbers))
@@ -187,24 +208,41 @@ def execute(code, leaves, numbers, live, spare=(), whole=False):
         entry = _programs[key] = Entry(code, live, leaves, spare)
     entry.seen += 1
     with jax.enable_x64(True):
-        if not hot(entry, whole):
+        same = baked_matches(entry, numbers)
+        if not hot(entry, whole, leaves, numbers, live):
             counters.cold += 1
-            return interpret(entry.rows, live, leaves, numbers, cold_call)
-        if entry.exe is None or entry.fast and entry.seen > 1 or not baked_matches(entry, numbers):
-            compile_whole(entry, leaves, numbers, live, FAST if entry.seen == 1 and not whole else {})
+            return timed(entry, interpret, entry.rows, live, leaves, numbers, cold_call)
+        if entry.exe is None or not same or entry.fast and (whole or due(entry)):
+            compile_whole(entry, leaves, numbers, live, hurry=not (whole or due(entry)))
         counters.hot += 1
-        return entry.exe([leaves[i] for i in entry.donated], [leaves[i] for i in entry.kept], [numbers[i] for i in entry.order])
+        args = [leaves[i] for i in entry.donated], [leaves[i] for i in entry.kept], [numbers[i] for i in entry.order]
+        return timed(entry, entry.exe, *args) if entry.fast else entry.exe(*args)
 
 
-def hot(entry, whole):
-    """Whether one executable runs the program: from the second sight on, or at once when compiling operation by operation
+def timed(entry, fn, *args):
+    """fn(*args), whose time is counted but for the first sight, when it loads and compiles."""
+    start = time.perf_counter()
+    out = fn(*args)
+    if entry.seen > 1:
+        jax.block_until_ready(out)
+        entry.spent += time.perf_counter() - start
+    return out
+
+
+def due(entry):
+    """Whether the structure came back often enough to be worth the compiler's time."""
+    return entry.spent > PATIENCE * len(entry.rows) * _pace[0] / _pace[1]
+
+
+def hot(entry, whole, leaves, numbers, live):
+    """Whether one executable runs the program: when it is due or kept on disk, or at once when compiling operation by operation
     would cost more (then quickly, without optimization)."""
     if entry.exe is not None:
         return True
     if entry.storm or len(entry.rows) < 2:
         return False
-    unseen = len({row[0].id for row in entry.rows if row[0] is not None and row[0].cold is None})
-    if entry.seen < 2 and not whole and (unseen < WHOLE or unseen * 3 < len(entry.rows)):
+    if not whole and not due(entry) and (entry.seen > 2 or not (
+            exists(digest(name_of(entry, leaves, numbers, live), [])) if entry.seen == 2 else many_unseen(entry))):
         return False
     n = _families[entry.family] = _families.get(entry.family, 0) + 1
     if n > STORM:
@@ -212,3 +250,8 @@ def hot(entry, whole):
         counters.storms += 1
         return False
     return True
+
+
+def many_unseen(entry):
+    unseen = len({row[0].id for row in entry.rows if row[0] is not None and row[0].cold is None})
+    return unseen >= WHOLE and unseen * 3 >= len(entry.rows)

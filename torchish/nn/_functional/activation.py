@@ -15,6 +15,18 @@ def _run(name, input, attrs, inplace):
     return _write(TABLE[name], input, (), attrs) if inplace else _rows[name](input, *attrs)
 
 
+def _sloped(name, input, attrs, inplace, shown):
+    """`_run` of a function with a slope below 0: in place, PyTorch reads the input's sign off the result, which a negative slope hides."""
+    out = _run(name, input, attrs, inplace)
+    if inplace and attrs[0] < 0 and out.grad_fn is not None:
+        def refuse(gradients):
+            raise RuntimeError(f"In-place {shown} backward calculation is triggered with a negative slope which is not supported. This "
+                               "is caused by calling in-place forward function with a negative slope, please call out-of-place version "
+                               "instead.")
+        out.grad_fn.register_prehook(refuse)
+    return out
+
+
 def relu(input, inplace=False):
     """max(0, input)."""
     return _run("relu", input, (), inplace)
@@ -27,7 +39,7 @@ def relu6(input, inplace=False):
 
 def elu(input, alpha=1.0, inplace=False):
     """input where positive, alpha * (exp(input) - 1) elsewhere."""
-    return _run("elu", input, (alpha,), inplace)
+    return _sloped("elu", input, (alpha,), inplace, "elu")
 
 
 def selu(input, inplace=False):
@@ -37,12 +49,12 @@ def selu(input, inplace=False):
 
 def celu(input, alpha=1.0, inplace=False):
     """max(0, input) + min(0, alpha * (exp(input / alpha) - 1))."""
-    return _run("celu", input, (alpha,), inplace)
+    return _sloped("celu", input, (alpha,), inplace, "elu")
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """input where positive, negative_slope * input elsewhere."""
-    return _run("leaky_relu", input, (negative_slope,), inplace)
+    return _sloped("leaky_relu", input, (negative_slope,), inplace, "leakyReLu")
 
 
 def silu(input, inplace=False):

@@ -1,10 +1,14 @@
 """Normalisation."""
 
+import warnings
+
 import torchish as torch
 from torchish.api.bind import functional as _rows
 from torchish.autograd.dispatch import apply
 from torchish.autograd.modes import state
 from torchish.ops import TABLE
+from torchish.ops.norm import check_dtypes
+from torchish.ops.promote import CTYPES, dtype_of
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -14,6 +18,10 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divide by the root mean square over the last dimensions."""
+    if weight is not None and weight.dtype is not input.dtype:
+        theirs, own = (CTYPES[dtype_of(t._aval).legacy] for t in (weight, input))
+        warnings.warn(f"Mismatch dtype between input and weight: input dtype = {own}, weight dtype = {theirs}, Cannot dispatch to fused "
+                      "implementation.", stacklevel=2)
     return _rows["rms_norm"](input, normalized_shape=tuple(normalized_shape), weight=weight, eps=eps)
 
 
@@ -62,6 +70,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 def normalised(input, running_mean, running_var, weight, bias, training, momentum, eps):
     """`batch_norm` as its kernel does it, of any batch."""
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    check_dtypes(input._aval, *(t._aval for t in (weight, bias, running_mean, running_var) if t is not None))
     if input.numel() == 0 and input.dim() < 2:
         return input.clone()
     if not training:

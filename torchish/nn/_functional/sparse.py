@@ -134,7 +134,7 @@ def bags(weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights,
     kept = torch.ones(n, dtype=torch.bool) if padding_idx is None else indices != padding_idx % weight.size(0)
     size = torch.zeros(count, dtype=torch.int64).index_add(0, bag, kept.long())
     rows = _rows_of(indices, weight, padding_idx, None, 2.0, scale_grad_by_freq)
-    if mode == "max":
+    if mode == "max" and n:
         at = _first_maxima(rows.detach(), bag, kept, count)
         filled = (size > 0).unsqueeze(1)
         most = torch.where(filled, rows.gather(0, at), 0.0)
@@ -144,6 +144,8 @@ def bags(weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights,
     if include_last_offset and padding_idx is None:     # the last bag ends there; with `padding_idx` PyTorch takes all that remain
         kept = torch.arange(n) < offsets[-1]
     total = torch.zeros(count, weight.size(1), dtype=weight.dtype).index_add(0, bag, torch.where(kept.unsqueeze(1), rows, 0.0))
+    if mode == "max":
+        return total, bag, size, torch.zeros(total.shape, dtype=torch.int64)
     if mode == "mean":
         return total / size.clamp_min(1).unsqueeze(1).to(weight.dtype), bag, size, size
     unused = torch.zeros_like(size)      # PyTorch does not count for a sum
@@ -153,8 +155,6 @@ def bags(weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights,
 def _first_maxima(rows, bag, kept, count):
     """For each bag and column the place of the first among the largest rows that are kept; 0 for an empty bag."""
     n, width = rows.shape
-    if n == 0:
-        raise NotImplementedError("embedding_bag(mode='max') of no index at all: use mode='sum', which gives the same zeros")
     low = torch.full((), -torch.inf, dtype=rows.dtype)
     bag = bag.unsqueeze(1).expand(-1, width)
     seen = torch.where(kept.unsqueeze(1), rows, low)
