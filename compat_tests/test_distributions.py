@@ -250,3 +250,14 @@ def test_mixture_and_independent(torch):
     d = D.Independent(D.Normal(torch.zeros(2, 3), 1.0), 1)
     assert repr(d) == "Independent(Normal(loc: torch.Size([2, 3]), scale: torch.Size([2, 3])), 1)"
     assert d.batch_shape == (2,) and d.event_shape == (3,) and d.log_prob(torch.zeros(3)).shape == (2,)
+
+
+@pytest.mark.parametrize("logits", [-1e38, -200.0, -30.0, 0.0, 30.0, 200.0, 1e38])
+def test_continuous_bernoulli_of_any_logits(torch, logits):
+    """PyTorch keeps the probabilities away from 0 and 1, so the density stays finite."""
+    given = torch.tensor([logits], requires_grad=True)
+    density = torch.distributions.ContinuousBernoulli(logits=given).log_prob(torch.tensor([1.0 if logits > 0 else 0.0]))
+    density.sum().backward()
+    assert density.isfinite().all() and given.grad.isfinite().all()
+    if abs(logits) > 20:
+        assert abs(density.item() - 2.768981456756592) < 1e-5

@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import pytest
+from checks import raises
 
 RESIZED = {
     "dimensions of the size": ({"size": (4, 4, 4)}, ValueError, "Input and output must have the same number of spatial dimensions"),
@@ -427,3 +428,63 @@ def test_halves_are_computed_in_single_precision(torch):
 def test_negative_norms_of_infinities(torch):
     assert torch.linalg.vector_norm(torch.full((3,), float("inf")), -1.0).item() == float("inf")
     assert torch.linalg.vector_norm(torch.tensor([0.0, 1.0]), -1.0).item() == 0.0
+
+
+ON_NORMALISATION = {
+    "double, float": ("float64", "float32", "float32", "mixed dtype (CPU): all inputs must share same datatype."),
+    "float, double": ("float32", "float64", "float64", "mixed dtype (CPU): expect parameter to have scalar type of Float"),
+    "half, bfloat16": ("float16", "bfloat16", "bfloat16", "mixed dtype (CPU): expect parameter to have scalar type of Float"),
+    "only the bias": ("float64", "float64", "float32", "expected scalar type Double but found Float"),
+}
+NORMALISATIONS = {
+    "layer_norm": lambda F, x, w, b: F.layer_norm(x.transpose(1, 2), (4,), w, b),
+    "group_norm": lambda F, x, w, b: F.group_norm(x, 2, w, b),
+    "batch_norm": lambda F, x, w, b: F.batch_norm(x, None, None, w, b, True),
+    "instance_norm": lambda F, x, w, b: F.instance_norm(x, None, None, w, b),
+}
+
+
+@pytest.mark.parametrize("name", NORMALISATIONS)
+@pytest.mark.parametrize("case", ON_NORMALISATION)
+def test_normalisations_refuse_mixed_dtypes(torch, name, case):
+    *dtypes, text = ON_NORMALISATION[case]
+    x, w, b = (torch.ones(size, dtype=getattr(torch, d)) for size, d in zip([(2, 4, 3), 4, 4], dtypes, strict=True))
+    with raises(RuntimeError, text):
+        NORMALISATIONS[name](torch.nn.functional, x, w, b)
+
+
+@pytest.mark.parametrize("name", NORMALISATIONS)
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_a_half_input_takes_single_parameters(torch, name, half):
+    x = (torch.arange(24.0).reshape(2, 4, 3) / 8).to(getattr(torch, half)).requires_grad_()
+    w, b = torch.full((4,), 1.5, requires_grad=True), torch.full((4,), 0.25, requires_grad=True)
+    out = NORMALISATIONS[name](torch.nn.functional, x, w, b)
+    out.float().pow(2).sum().backward()
+    assert [t.dtype for t in (out, x.grad, w.grad)] == [x.dtype, x.dtype, torch.float32]
+    wide = NORMALISATIONS[name](torch.nn.functional, x.detach().float(), w, b)
+    assert torch.allclose(out.float(), wide, atol=2e-2)
+
+
+def test_rms_norm_keeps_the_dtype_of_its_input(torch):
+    with pytest.warns(UserWarning, match="Mismatch dtype between input and weight: input dtype = c10::Half, weight dtype = float"):
+        assert torch.nn.functional.rms_norm(torch.ones(2, 4, dtype=torch.float16), (4,), torch.ones(4)).dtype is torch.float16
+
+
+@pytest.mark.parametrize("name,slope,text", [("elu_", -2, "elu"), ("celu_", -2, "elu"), ("leaky_relu_", -2.0, "leakyReLu")])
+def test_a_negative_slope_in_place_has_no_backward(torch, name, slope, text):
+    run = getattr(torch.nn.functional, name)
+    x = torch.tensor([-1.0, 1.0], requires_grad=True)
+    run(x.clone(), 0.5).sum().backward()
+    assert x.grad.isfinite().all()
+    out = run(x.clone(), slope)
+    with raises(RuntimeError, f"In-place {text} backward calculation is triggered with a negative slope"):
+        out.sum().backward()
+    getattr(torch.nn.functional, name[:-1])(x, slope).sum().backward()
+
+
+def test_adaptive_pooling_of_nothing(torch):
+    F = torch.nn.functional
+    assert F.adaptive_avg_pool3d(torch.ones(0, 4, 4, 4), 2).shape == (0, 2, 2, 2)
+    assert F.adaptive_max_pool2d(torch.ones(0, 4, 4), 2).shape == (0, 2, 2)
+    with pytest.raises(RuntimeError, match="with dimension 1 being empty"):
+        F.adaptive_max_pool2d(torch.ones(2, 0, 4, 4), 2)

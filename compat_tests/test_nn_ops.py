@@ -145,3 +145,71 @@ def test_overriding_classes(torch):
 def test_linear_into_a_tensor(torch):
     out = torch.zeros(1, 3)
     assert torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2), out=out) is out and out.tolist() == [[2, 2, 2]]
+
+
+@pytest.mark.parametrize("mode,antialias", [("bilinear", False), ("bilinear", True), ("bicubic", False), ("bicubic", True),
+                                            ("lanczos", True)])
+def test_bytes_are_resampled_and_rounded(torch, mode, antialias):
+    F = torch.nn.functional
+    torch.manual_seed(0)
+    x = torch.randint(0, 256, (1, 3, 12, 9), dtype=torch.uint8)
+    for size in (5, 4), (20, 30):
+        fine = F.interpolate(x.float(), size, mode=mode, antialias=antialias).clamp(0, 255)
+        got = F.interpolate(x, size, mode=mode, antialias=antialias)
+        assert got.dtype is torch.uint8 and (got.float() - fine).abs().mean() < 1
+
+
+def test_bytes_are_rounded_after_each_dimension(torch):
+    """Exact values of PyTorch's fixed-point arithmetic."""
+    x = torch.arange(16, dtype=torch.uint8).reshape(1, 1, 4, 4) * 15
+    resized = torch.nn.functional.interpolate(x, size=(3, 3), mode="bilinear")
+    assert resized.tolist() == [[[[12, 33, 53], [92, 113, 133], [172, 193, 213]]]]
+    resized = torch.nn.functional.interpolate(x, size=(3, 3), mode="bilinear", antialias=True)
+    assert resized.tolist() == [[[[22, 41, 59], [94, 113, 131], [166, 185, 203]]]]
+
+
+@pytest.mark.parametrize("offsets", [[], [0], [0, 0]])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_no_index(torch, mode, offsets):
+    weight = torch.ones(3, 2, requires_grad=True)
+    none = torch.tensor([], dtype=torch.long)
+    out = torch.nn.functional.embedding_bag(none, weight, torch.tensor(offsets, dtype=torch.long), mode=mode)
+    assert out.tolist() == [[0.0, 0.0]] * len(offsets) and out.requires_grad
+    out.sum().backward()
+    assert weight.grad.tolist() == [[0.0, 0.0]] * 3
+
+
+def test_a_convolution_of_no_channels_has_none(torch):
+    x, w, b = torch.ones(1, 0, 5, 4, requires_grad=True), torch.ones(2, 0, 3, 3, requires_grad=True), torch.ones(2, requires_grad=True)
+    out = torch.nn.functional.conv2d(x, w, b, stride=2)
+    assert out.shape == (1, 0, 2, 1)
+    out.sum().backward()
+    assert b.grad.tolist() == [0.0, 0.0] and w.grad.shape == w.shape and x.grad.shape == x.shape
+
+
+def test_a_threshold_may_be_written_over_itself(torch):
+    x = torch.tensor([[-1.0, 0.25, 2.0]]).expand(4, 3)
+    torch.nn.functional.threshold_(x, 0.5, 0.5)
+    assert x.tolist() == [[0.5, 0.5, 2.0]] * 4
+
+
+def test_a_random_slope_of_one_number(torch):
+    x = torch.tensor(3.0, requires_grad=True)
+    torch.nn.functional.rrelu(x, training=True).backward()
+    assert x.grad == 1
+
+
+def test_masked_softmax(torch):
+    x, mask = torch.arange(6.0).reshape(2, 3), torch.tensor([[True, False, False], [False, False, False]])
+    _near(torch, torch._masked_softmax(x, mask, 1, 2), torch.where(mask, -math.inf, x).softmax(1))
+    scores = torch.arange(18.0).reshape(1, 2, 3, 3)
+    _near(torch, torch._masked_softmax(scores, mask[:1], 3, 1), torch.where(mask[0], -math.inf, scores).softmax(3))
+    with pytest.raises(RuntimeError, match="For mask_type == 2 mask shape should match input shape"):
+        torch._masked_softmax(scores, mask, 3, 2)
+    with pytest.raises(RuntimeError, match="Mask should be a boolean tensor"):
+        torch._masked_softmax(x, mask.long(), 1, 0)
+
+
+def test_slow_conv3d(torch):
+    x, w = torch.arange(27.0).reshape(1, 1, 3, 3, 3), torch.ones(2, 1, 2, 2, 2)
+    _near(torch, torch._C._nn.slow_conv3d(x, w, 2, None, 1, 1), torch.nn.functional.conv3d(x, w, padding=1))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from torchish.program import flush, from_numpy, record, stats, to_numpy
+from torchish.program import execute, flush, from_numpy, record, stats, to_numpy
 
 
 class Row:
@@ -43,6 +43,24 @@ def test_a_changing_number_compiles_once_more_and_then_never_again():
     for i in range(3, 8):
         np.testing.assert_allclose(chain(x, 1.0 + i), expected(a, 1.0 + i))
     assert stats()["compiles"] == before
+
+
+@pytest.mark.parametrize("patience,compiled", [(0.0, 1), (float("inf"), 0)])
+def test_what_keeps_coming_back_is_compiled_whole(monkeypatch, patience, compiled):
+    """The whole program is compiled once its slower runs took a share of the expected compile time."""
+    monkeypatch.setattr(execute, "PATIENCE", patience)
+    monkeypatch.setattr(execute, "exists", lambda name: False)      # nothing left by an earlier process
+    flush()
+    a = np.arange(7.0) + compiled       # shapes are shared with no other test
+    x = from_numpy(np.tile(a, (3, 1 + compiled)))
+    for _ in range(2):                  # first the operations' own executables
+        chain(x, 0.5)
+    before = stats()
+    for _ in range(6):
+        np.testing.assert_allclose(chain(x, 0.5), expected(np.tile(a, (3, 1 + compiled)), 0.5))
+    after = stats()
+    assert after["hot_compiles"] - before["hot_compiles"] == compiled
+    assert (after["hot"] - before["hot"], after["cold"] - before["cold"]) == ((6, 0) if compiled else (0, 6))
 
 
 def test_nothing_runs_before_a_read():

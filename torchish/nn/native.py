@@ -271,9 +271,9 @@ def _masked_softmax(input, mask, dim=None, mask_type=None):
         if mask.shape != input.shape[2:]:
             raise RuntimeError("For mask_type == 0 mask shape should be (L, L)")
     elif mask_type == 1:
-        if mask.shape != (input.shape[0], input.shape[-1]):
+        if input.dim() != 4 or mask.shape != (input.shape[0], input.shape[2]):
             raise RuntimeError("For mask_type == 1 mask shape should be (B, L)")
-        mask = mask.reshape(mask.size(0), *[1] * (input.dim() - 2), mask.size(1))
+        mask = mask.reshape(mask.size(0), 1, 1, mask.size(1))
     elif mask.shape != input.shape:
         raise RuntimeError("For mask_type == 2 mask shape should match input shape")
     return input.masked_fill(mask, -torch.inf).softmax(input.dim() - 1 if dim is None else dim)
