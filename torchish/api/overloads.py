@@ -9,7 +9,7 @@ from torchish.api.bind import named, operand, put_out, static, variant
 from torchish.api.creation import empty_like, filled, finish, representable, tensor
 from torchish.api.lazy import BITS
 from torchish.api.viewing import _reshape, as_strided, expand
-from torchish.autograd.dispatch import CAST, apply, inplace
+from torchish.autograd.dispatch import CAST, apply, inplace, underived
 from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
 from torchish.ops.promote import CTYPES
@@ -424,7 +424,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """The distinct elements; a data-dependent shape, so the tensor is read."""
     import numpy as np
     u, inverse, counts = np.unique(input._numpy(), return_inverse=True, return_counts=True, axis=dim)
-    out = [tensor(u)]
+    out = [underived(tensor(u), input, "Unique2Backward0" if dim is None else "UniqueDimBackward0",
+                     "_unique2" if dim is None else "unique_dim")]
     if return_inverse:
         shape = input._aval.shape if dim is None else (input._aval.shape[dim],)
         out.append(tensor(inverse.reshape(shape).astype("int64")))
@@ -441,7 +442,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     new = np.ones(len(rows), bool)
     new[1:] = (rows[1:] != rows[:-1]).reshape(len(rows) - 1, -1).any(1) if len(rows) > 1 else False
     kept = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
-    out = [tensor(kept)]
+    out = [underived(tensor(kept), input, "UniqueConsecutiveBackward0", "unique_consecutive")]
     if return_inverse:
         inverse = np.cumsum(new) - 1
         out.append(tensor(inverse.reshape(a.shape) if dim is None else inverse))

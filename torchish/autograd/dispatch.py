@@ -6,6 +6,7 @@ from torchish.autograd.graph import (
     CopySlices,
     NotImplementedNode,
     OpNode,
+    UnderivedNode,
     ViewMeta,
     Watch,
     check_writable,
@@ -82,6 +83,13 @@ def keeping(op, args, values, attrs, wrt):
     for k in sig.floats:
         outs[k]._fn, outs[k]._nr = node, k
     return outs[0] if sig.single else outs
+
+
+def underived(t, input, name, function):
+    """`t`, computed from `input` outside the graph, with a node `name` whose backward says that `function` has no derivative."""
+    if state.grad and input.requires_grad and t._aval.dtype.kind in "fcV":
+        t._fn, t._nr = node_class(name, UnderivedNode)((edge_of(input),), (t._aval,), function), 0
+    return t
 
 
 def node_of(op, sig, wrt, args, outs, pull=None):

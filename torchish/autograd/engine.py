@@ -14,7 +14,7 @@ from torchish.autograd.modes import in_thread, state
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 
-SUM, CLONE = TABLE["accumulate"], TABLE["clone"]
+SUM, COPY = TABLE["accumulate"], TABLE["copy"]
 
 
 def execute(roots, grads, targets, keep, create, accumulate_leaves):
@@ -238,7 +238,7 @@ def _accumulate(t, g, create):
     old = t._grad
     if old is None:
         if create and g.requires_grad:
-            t._grad = apply(CLONE, (g,)) if g._fn is None else g
+            t._grad = apply(COPY, (Tensor._of(g._value), g))
         else:
             t._grad = Tensor._of(g._value)
             t._grad._device = t._device

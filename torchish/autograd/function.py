@@ -429,12 +429,10 @@ def once_differentiable(fn):
             outputs = fn(ctx, *args)
         if not state.grad or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs
-        single = not isinstance(outputs, tuple)
-        outs = (outputs,) if single else outputs
-
-        message = "trying to differentiate twice a function that was marked with @once_differentiable"
-        anchored = Raising.apply(message, len(outs), *outs, *[a for a in args if isinstance(a, Tensor)])
-        return anchored[0] if single else tuple(anchored)
+        outs = outputs if isinstance(outputs, tuple) else (outputs,)
+        # leaves of their own, so that a second pass meets the error and nothing else
+        leaves = [a.detach().requires_grad_() if isinstance(a, Tensor) and a.dtype.category >= 2 else a for a in outs]
+        return DelayedError("trying to differentiate twice a function that was marked with @once_differentiable", len(outs))(*leaves)
     return wrapper
 
 

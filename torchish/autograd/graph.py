@@ -450,6 +450,15 @@ class NotImplementedNode(BackwardNode):
 NotImplementedNode.__name__ = NotImplementedNode.__qualname__ = "NotImplemented"
 
 
+class UnderivedNode(NotImplementedNode):
+    """The same, for operations that have a node of their own name."""
+
+    name = BackwardNode.name
+
+    def run(self, cts, needed):
+        raise NotImplementedError(f"the derivative for '{self.function}' is not implemented.")
+
+
 def differentiated(name, aval):
     """Whether PyTorch has an edge for an operand that needs no gradient: tensors, and numbers wrapped into one."""
     if hasattr(aval, "dtype"):

@@ -267,15 +267,13 @@ def _masked_softmax(input, mask, dim=None, mask_type=None):
     """softmax over what the mask leaves (True hides); mask_type: 0 a mask of (L, L), 1 of (B, L), 2 of the input's shape."""
     if mask.dtype is not torch.bool:
         raise RuntimeError("Mask should be a boolean tensor")
-    if mask_type == 0 and input.dim() == 4:
-        if mask.shape != input.shape[2:]:
-            raise RuntimeError("For mask_type == 0 mask shape should be (L, L)")
-    elif mask_type == 1:
-        if input.dim() != 4 or mask.shape != (input.shape[0], input.shape[2]):
-            raise RuntimeError("For mask_type == 1 mask shape should be (B, L)")
-        mask = mask.reshape(mask.size(0), 1, 1, mask.size(1))
-    elif mask.shape != input.shape:
-        raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+    if mask.shape != input.shape:
+        size = input.shape if input.dim() == 4 else (0,) * 4
+        wanted, shown = {0: (size[2:], "be (L, L)"), 1: ((size[0], size[2]), "be (B, L)")}.get(
+            mask_type, (None, "match input shape"))
+        if mask.shape != wanted:
+            raise RuntimeError(f"For mask_type == {mask_type} mask shape should {shown}")
+        mask = mask.reshape(-1, 1, 1, size[3]) if mask_type == 1 else mask
     return input.masked_fill(mask, -torch.inf).softmax(input.dim() - 1 if dim is None else dim)
 
 

@@ -43,7 +43,7 @@ def gather(input, index, /, dim, *, sparse_grad=False):
     fits("gather", input, index, d)
     if input.ndim == 0:
         return jnp.broadcast_to(input, index.shape)
-    return input[_grid(index, d)] if index.size else jnp.zeros(index.shape, input.dtype)
+    return input[_grid(jnp.atleast_1d(index), d)].reshape(index.shape) if index.size else jnp.zeros(index.shape, input.dtype)
 
 
 @op(order="input, dim, index", saves="1")
@@ -87,7 +87,7 @@ def take_along_dim(input, indices, /, dim=None):
 def _spread(x, index, dim):
     """(operand with a dimension, index with one, wrapped dim)."""
     d = wrap_dim(dim, x.ndim)
-    return (x.reshape(1), index.reshape(-1), 0) if x.ndim == 0 else (x, index, d)
+    return (x.reshape(1), index.reshape(-1), 0) if x.ndim == 0 else (x, jnp.atleast_1d(index), d)
 
 
 def _source(name, input, src, index):
