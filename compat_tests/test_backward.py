@@ -213,3 +213,52 @@ def test_attributes_of_ctx_are_the_users(torch):
     assert (y.grad_fn.k, y.grad_fn.name(), len(y.grad_fn.next_functions)) == (3.0, "ScaleBackward", 1)
     y.sum().backward()
     assert x.grad.tolist() == [3.0, 6.0]
+
+
+@pytest.mark.parametrize("call,name,function", [
+    (lambda torch, x: torch.unique(x), "Unique2Backward0", "_unique2"),
+    (lambda torch, x: x.unique(return_counts=True)[0], "Unique2Backward0", "_unique2"),
+    (lambda torch, x: torch.unique(x, dim=0), "UniqueDimBackward0", "unique_dim"),
+    (lambda torch, x: torch.unique_consecutive(x), "UniqueConsecutiveBackward0", "unique_consecutive")])
+def test_distinct_elements_have_no_derivative(torch, call, name, function):
+    x = torch.tensor([2.0, 1.0, 1.0], requires_grad=True)
+    out = call(torch, x * 1)
+    assert out.requires_grad and type(out.grad_fn).__name__ == name
+    with pytest.raises(NotImplementedError, match=f"the derivative for '{function}' is not implemented."):
+        out.sum().backward()
+    assert not call(torch, x.detach()).requires_grad
+    with torch.no_grad():
+        assert not call(torch, x).requires_grad
+
+
+def test_a_gradient_with_a_history_is_copied_into_its_leaf(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.warns(UserWarning, match="create_graph=True"):
+        (x ** 3).sum().backward(create_graph=True)
+    node = x.grad.grad_fn
+    assert type(node).__name__ == "CopyBackwards" and node.next_functions[0][0] is None
+    first = x.grad
+    second, = torch.autograd.grad(first.sum(), x)
+    assert second.tolist() == [6.0, 12.0]
+
+
+def test_the_error_of_once_differentiable_has_leaves_of_its_own(torch):
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, factor, b):
+            ctx.save_for_backward(a, b)
+            return factor * a * b
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return g * b, None, g * a
+
+    a, b = (torch.ones(2, requires_grad=True) for _ in range(2))
+    ones = torch.ones((), requires_grad=True)
+    grad, _ = torch.autograd.grad(Product.apply(a, 2, b).sum(), (a, b), ones, create_graph=True)
+    assert type(grad.grad_fn).__name__ == "Error"
+    assert [type(node).__name__ for node, _ in grad.grad_fn.next_functions if node is not None] == ["AccumulateGrad"] * 2
+    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+        grad.sum().backward()

@@ -38,6 +38,11 @@ assert torch.__version__.startswith("2.13.0") and isinstance(torch.__version__, 
 
 FUNCTORCH = """
 import functorch, torch, warnings
+import torch._functorch.deprecated, torch._functorch.make_functional
+from torch._functorch.apis import vmap
+from torch._functorch.eager_transforms import _slice_argnums, jacrev
+assert vmap is torch.vmap and jacrev is torch.func.jacrev and torch._functorch.deprecated.make_functional
+assert _slice_argnums((1, 2, 3), (-1, 0)) == (3, 1) and _slice_argnums((1, 2), 1, as_tuple=False) == 2
 from functorch.experimental import chunk_vmap
 warnings.simplefilter("ignore")
 model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))

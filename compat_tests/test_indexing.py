@@ -166,3 +166,18 @@ def test_boundaries_and_values_of_any_sizes(torch):
     assert torch.bucketize(torch.arange(5), torch.tensor([0, 3])).tolist() == [0, 1, 1, 1, 2]
     assert torch.searchsorted(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([[0, 2], [3, 4]])).tolist() == [[0, 1], [2, 3]]
     assert torch.searchsorted(torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[2, 9], [4, 6]]), right=True).tolist() == [[2, 3], [1, 3]]
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_an_index_of_no_dimension_is_one_of_one(torch, place):
+    x, i = torch.arange(4.0, requires_grad=True), torch.tensor(place)
+    picked = x.gather(0, i)
+    assert picked.shape == () and picked == place
+    picked.backward()
+    assert x.grad.tolist() == [float(k == place) for k in range(4)]
+    zeros = torch.zeros(4)
+    for written in (zeros.scatter(0, i, torch.tensor(2.0)), zeros.scatter(0, i, 2.0), zeros.scatter_add(0, i, torch.tensor(2.0)),
+                    zeros.scatter_reduce(0, i, torch.tensor(2.0), "sum")):
+        assert written.tolist() == [2.0 * (k == place) for k in range(4)]
+    with pytest.raises(RuntimeError, match="must have the same number of dimensions"):
+        torch.zeros(2, 2).gather(0, i)

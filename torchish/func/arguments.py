@@ -33,6 +33,12 @@ def chosen(argnums, args):
     return places
 
 
+def sliced(args, argnums, as_tuple=True):
+    """The arguments that `argnums` names: a tuple; with one number and not `as_tuple`, the argument itself."""
+    found = tuple(args[k] for k in chosen(argnums, args))
+    return found if as_tuple or isinstance(argnums, tuple) else found[0]
+
+
 def split_aux(out, has_aux, what):
     """(output, aux) of what a function returned."""
     if not has_aux:

@@ -12,7 +12,8 @@ from torchish.functorch.make_functional import FunctionalModule, FunctionalModul
 from torchish.version import __version__
 
 __all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad", "grad_and_value",
-           "hessian", "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp", "vmap"]
+           "hessian", "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "make_fx",
+           "vjp", "vmap"]
 
 
 def _renamed(fn, now):
@@ -36,3 +37,8 @@ grad, grad_and_value, vjp, jvp, jacrev, jacfwd, hessian, functionalize = [
 make_functional, make_functional_with_buffers = [
     _renamed(fn, "torch.func.functional_call") for fn in (_models.make_functional, _models.make_functional_with_buffers)]
 combine_state_for_ensemble = _renamed(_models.combine_state_for_ensemble, "torch.func.stack_module_state")
+
+
+def make_fx(*args, **kwargs):
+    """Refused: PyTorch's graphs of nodes; JAX's own are at hand."""
+    raise NotImplementedError("make_fx: torchish has no torch.fx graphs; jax.make_jaxpr shows a function of torchish tensors as a graph")

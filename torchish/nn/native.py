@@ -263,6 +263,13 @@ def _safe_softmax(input, dim, dtype=None):
     return input.masked_fill(nothing, 0.0).softmax(dim, dtype=dtype).masked_fill(nothing, 0.0)
 
 
+def _softmax(input, dim, half_to_float):
+    """softmax as PyTorch's kernel is called; `half_to_float` is for its GPU kernels."""
+    if half_to_float:
+        raise RuntimeError("softmax with half to float conversion is not supported on CPU")
+    return input.softmax(dim)
+
+
 def _masked_softmax(input, mask, dim=None, mask_type=None):
     """softmax over what the mask leaves (True hides); mask_type: 0 a mask of (L, L), 1 of (B, L), 2 of the input's shape."""
     if mask.dtype is not torch.bool:
@@ -303,7 +310,7 @@ TORCH = DROPOUTS | recurrent.TORCH | BETWEEN_DEVICES | {f.__name__: f for f in (
     binary_cross_entropy_with_logits, cosine_embedding_loss, margin_ranking_loss, triplet_margin_loss, kl_div, poisson_nll_loss,
     ctc_loss, grid_sampler, affine_grid_generator, adaptive_max_pool1d, constant_pad_nd, convolution,
     conv_tbc, embedding_renorm_, norm_except_dim, embedding_bag, segment_reduce,
-    batch_norm_update_stats, _safe_softmax, _masked_softmax, _softmax_backward_data)}
+    batch_norm_update_stats, _safe_softmax, _softmax, _masked_softmax, _softmax_backward_data)}
 TORCH |= dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d", "_grid_sampler_2d_cpu_fallback"), grid_sampler)
 TORCH |= {name: getattr(F, name) for name in ("celu_", "selu_", "rrelu", "rrelu_", "pairwise_distance")}
 TORCH["_segment_reduce"] = segment_reduce
