@@ -177,3 +177,26 @@ def test_linearize_does_not_run_its_function_again(torch, x, v):
     agree((value["y"], push(v)["z"], len(runs)), (x.sin(), torch.zeros(2), n))
     with pytest.raises(RuntimeError, match=r"tangent:0 with shape torch.Size\(\[2\]\) in flattened pytree doesn't match the shape "):
         push(v[:2])
+
+
+def test_tangents_can_be_switched_off(torch):
+    ad, jvp = torch.autograd.forward_ad, torch.func.jvp
+    x, one = torch.tensor(2.0), torch.tensor(1.0)
+
+    def shifted(x):
+        with ad._set_fwd_grad_enabled(False):
+            shift = x**2
+        return x**2 - shift
+
+    assert jvp(shifted, (x,), (one,))[1] == 4 and jvp(lambda x: jvp(shifted, (x,), (one,))[1], (x,), (one,))[1] == 2
+    with ad._set_fwd_grad_enabled(False):
+        assert not ad._is_fwd_grad_enabled()
+        assert torch.equal(jvp(torch.sin, (x,), (one,))[1], x.cos())     # a transform switches them on again
+    with ad.dual_level():
+        dual = ad.make_dual(x, one)
+        torch._C._set_fwd_grad_enabled(False)
+        try:
+            still = dual * 2
+        finally:
+            torch._C._set_fwd_grad_enabled(True)
+        assert ad.unpack_dual(still).tangent is None and ad.unpack_dual(dual * 3).tangent == 3

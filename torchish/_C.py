@@ -17,6 +17,24 @@ class _LinAlgError(RuntimeError):
     """A matrix for which the computation has no result; torch.linalg.LinAlgError."""
 
 
+def _set_fwd_grad_enabled(mode):
+    """Whether operations push tangents on, in this thread."""
+    state.forward = bool(mode)
+
+
+_fallback = SimpleNamespace(warns=False)
+
+
+def _debug_only_display_vmap_fallback_warnings(mode):
+    """Kept for scripts: nothing here falls back on a loop, so there is nothing to warn of."""
+    _fallback.warns = bool(mode)
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled():
+    """What was set last."""
+    return _fallback.warns
+
+
 def _keeps_graph():
     """Whether the backward pass that runs in this thread retains the graph."""
     return state.task is None or state.task.keep

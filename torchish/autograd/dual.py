@@ -9,7 +9,7 @@ import contextlib
 
 from torchish.autograd import dispatch
 from torchish.autograd.graph import OpNode, SavedResult, edge_of, plain_copy
-from torchish.autograd.modes import state, suspended
+from torchish.autograd.modes import set_forward_enabled, state, suspended
 from torchish.ops import TABLE
 from torchish.ops.derive import inplace_op, push_of
 from torchish.program import record, signature
@@ -42,7 +42,7 @@ class Level:
 
     def tangent(self, t):
         """The tangent of a tensor at this level, or None."""
-        if not isinstance(t, Tensor):
+        if not state.forward or not isinstance(t, Tensor):
             return None
         d = t._dual
         while d is not None:
@@ -193,7 +193,7 @@ def opened():
     """A new innermost level, as long as the block runs."""
     level = Level()
     try:
-        with suspended(level):
+        with suspended(level), set_forward_enabled(True):
             yield level
     finally:
         level.open = False

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from torchish.autograd import dual
 from torchish.autograd.modes import _Mode, state
+from torchish.autograd.modes import set_forward_enabled as _set_fwd_grad_enabled  # noqa: F401 - torch's name
 from torchish.tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -52,6 +53,11 @@ def make_dual(tensor, tangent, *, level=None):
     if tangent.shape == tensor.shape and not _laid_out_alike(tensor, tangent):
         tangent = tangent.clone()       # views of the two must stay in step
     return dual.begin(now, tensor, tangent)
+
+
+def _is_fwd_grad_enabled():
+    """Whether operations push tangents on."""
+    return state.forward
 
 
 def _laid_out_alike(a, b):

@@ -11,6 +11,7 @@ CLASSES = ("Decorating classes is deprecated and will be disabled in future vers
 
 class _State(threading.local):
     grad = True
+    forward = True          # whether operations push tangents on
     inference = False
     anomaly = False
     check_nan = True
@@ -108,26 +109,38 @@ class enable_grad(no_grad):
         state.grad = True
 
 
-class set_grad_enabled(_Mode):
-    """Set the grad mode: at once when called, restored at the end of a `with` block; as a decorator it does not leak."""
+class _Switch(_Mode):
+    """Sets a flag of the thread: at once when called, restored at the end of a `with` block; as a decorator it does not leak."""
 
     def __init__(self, mode):
-        self.previous = state.grad
+        self.previous = getattr(state, self.flag)
         self.mode = bool(mode)
-        state.grad = self.mode
+        setattr(state, self.flag, self.mode)
 
     def __call__(self, fn):
-        state.grad = self.previous
+        setattr(state, self.flag, self.previous)
         return super().__call__(fn)
 
     def __enter__(self):
-        state.grad = self.mode
+        setattr(state, self.flag, self.mode)
 
     def __exit__(self, *exc):
-        state.grad = self.previous
+        setattr(state, self.flag, self.previous)
 
     def clone(self):
         return self.__class__(self.mode)
+
+
+class set_grad_enabled(_Switch):
+    """Set the grad mode: at once when called, restored at the end of a `with` block; as a decorator it does not leak."""
+
+    flag = "grad"
+
+
+class set_forward_enabled(_Switch):
+    """Whether operations push tangents on; torch.autograd.forward_ad._set_fwd_grad_enabled."""
+
+    flag = "forward"
 
 
 class set_multithreading_enabled(_Mode):
