@@ -442,6 +442,13 @@ def test_scripting(torch):
 
     assert torch.jit.script(Twice())(torch.ones(1)).item() == 2.0
     assert torch.jit.trace(Twice(), torch.ones(1))(torch.ones(2)).tolist() == [2.0, 2.0]
+
+    def fails(x):
+        raise NotImplementedError("at the trace")
+
+    for example in {"example_inputs": (torch.ones(1),)}, {"example_kwarg_inputs": {"x": torch.ones(1)}}:
+        with pytest.raises(NotImplementedError, match="at the trace"):
+            torch.jit.trace(fails, **example)
     assert torch.jit.isinstance([1, 2], list[int]) and not torch.jit.isinstance(["a"], list[int]) and torch.jit.annotate(int, 3) == 3
     with pytest.raises(RuntimeError, match="has uninitialized parameters weight. Did you forget to run a forward pass"):
         torch.jit.script(torch.nn.LazyLinear(2))

@@ -59,3 +59,16 @@ def test_growing_leaves_the_views_behind():
     view = x[:2]
     x.resize_(6)[0] = 9
     assert x[:4].tolist() == [9, 1, 2, 3] and view.tolist() == [0, 1]
+
+
+def test_derivatives_that_pytorch_lacks():
+    x = torch.tensor([[0.0, 1.0], [2.0, 0.5], [1.0, 3.0]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(torch.nn.functional.pdist, (x,))
+    y = torch.tensor([2.0, 3.0], requires_grad=True)
+    (y * 1).acosh_().sum().backward()
+    assert torch.allclose(y.grad, (y.detach() ** 2 - 1).rsqrt())
+
+
+def test_nothing_is_shared_between_processes():
+    x = torch.ones(2)
+    assert x.share_memory_() is x and not x.is_shared() and not x.untyped_storage().is_shared()

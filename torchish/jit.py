@@ -44,11 +44,15 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
 
 def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True,
           _force_outplace=False, _module_class=None, _compilation_unit=None, example_kwarg_inputs=None, _store_inputs=True):
-    """`func` itself: it stays free to branch on its inputs, which a PyTorch trace freezes."""
+    """`func` itself, which stays free to branch on its inputs, where a PyTorch trace freezes; it runs once on the example, so that
+    what fails fails here."""
     if isinstance(func, Module):
         _check_ready(func)
     elif not callable(func):
         raise RuntimeError("Could not get name of python class object")
+    if example_inputs is not None or example_kwarg_inputs is not None:
+        args = () if example_inputs is None else example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,)
+        func(*args, **(example_kwarg_inputs or {}))
     return func
 
 
