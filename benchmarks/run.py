@@ -57,8 +57,11 @@ def measure(case, rounds, seconds, core):
     unit = 100 if case == "op" else 1
     steps = {}
     for name, worker in workers.items():
-        for _ in range(3):
-            worker.seconds(5 * unit)
+        warm = 0.0
+        for _ in range(40):     # until what comes back is compiled
+            warm += worker.seconds(5 * unit)
+            if warm > 4:
+                break
         one = worker.seconds(5 * unit) / 5 / unit
         steps[name] = max(unit, int(seconds / max(one, 1e-7) / unit) * unit)
         worker.seconds(steps[name])
