@@ -241,8 +241,9 @@ def hot(entry, whole, leaves, numbers, live):
         return True
     if entry.storm or len(entry.rows) < 2:
         return False
-    if not whole and not due(entry) and (entry.seen > 2 or not (
-            exists(digest(name_of(entry, leaves, numbers, live), [])) if entry.seen == 2 else many_unseen(entry))):
+    wanted = (whole or due(entry) or entry.seen == 1 and many_unseen(entry)
+              or entry.seen == 2 and exists(digest(name_of(entry, leaves, numbers, live), [])))
+    if not wanted:
         return False
     n = _families[entry.family] = _families.get(entry.family, 0) + 1
     if n > STORM:
@@ -253,5 +254,6 @@ def hot(entry, whole, leaves, numbers, live):
 
 
 def many_unseen(entry):
+    """Whether most of the operations have no executable of their own yet."""
     unseen = len({row[0].id for row in entry.rows if row[0] is not None and row[0].cold is None})
     return unseen >= WHOLE and unseen * 3 >= len(entry.rows)
