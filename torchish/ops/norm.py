@@ -40,10 +40,12 @@ def check_dtypes(input, *parameters):
 
 def mixed(fn):
     """A normalisation under `check_dtypes`, computed in single precision where the input is half; the first result is the input's dtype."""
+    alike = in_single(fn)
+
     @functools.wraps(fn)
     def run(input, *parameters, **attrs):
         if not check_dtypes(input, *parameters):
-            return in_single(fn)(input, *parameters, **attrs)
+            return alike(input, *parameters, **attrs)
         out = fn(input.astype("float32"), *parameters, **attrs)
         first, *rest = out if isinstance(out, tuple) else (out,)
         return (first.astype(input.dtype), *rest) if rest else first.astype(input.dtype)

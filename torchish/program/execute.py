@@ -140,13 +140,18 @@ def cold_call(sig, args):
 
 def executable(fn, args, options, name, donate=()):
     """Compile `fn` for these arguments, or load it from an earlier process."""
-    name = name and digest(name, sorted(options.items()))
+    name = file_of(name, options)
     exe = load(name)
     if exe is None:
         counters.compiles += 1
         exe = jax.jit(fn, donate_argnums=donate, compiler_options=options or None).lower(*args).compile()
         save(name, exe)
     return exe
+
+
+def file_of(name, options):
+    """The digest under which an executable is kept; None where its program has no name."""
+    return digest(name, sorted(options.items()))
 
 
 def compile_whole(entry, leaves, numbers, live, hurry):
@@ -166,7 +171,7 @@ def compile_whole(entry, leaves, numbers, live, hurry):
 
     name = name_of(entry, leaves, numbers, live)
     args = [leaves[i] for i in donated], [leaves[i] for i in kept], [numbers[i] for i in promoted]
-    entry.fast = hurry and not exists(digest(name, []))
+    entry.fast = hurry and not exists(file_of(name, {}))
     entry.exe = executable(program, args, FAST if entry.fast else {}, name, (0,) if donated else ())
     entry.order = promoted
     counters.hot_compiles += 1
@@ -208,12 +213,12 @@ def execute(code, leaves, numbers, live, spare=(), whole=False):
         entry = _programs[key] = Entry(code, live, leaves, spare)
     entry.seen += 1
     with jax.enable_x64(True):
-        same = baked_matches(entry, numbers)
-        if not hot(entry, whole, leaves, numbers, live):
+        same, full = baked_matches(entry, numbers), whole or due(entry)
+        if not hot(entry, full, leaves, numbers, live):
             counters.cold += 1
             return timed(entry, interpret, entry.rows, live, leaves, numbers, cold_call)
-        if entry.exe is None or not same or entry.fast and (whole or due(entry)):
-            compile_whole(entry, leaves, numbers, live, hurry=not (whole or due(entry)))
+        if entry.exe is None or not same or entry.fast and full:
+            compile_whole(entry, leaves, numbers, live, hurry=not full)
         counters.hot += 1
         args = [leaves[i] for i in entry.donated], [leaves[i] for i in entry.kept], [numbers[i] for i in entry.order]
         return timed(entry, entry.exe, *args) if entry.fast else entry.exe(*args)
@@ -234,16 +239,15 @@ def due(entry):
     return entry.spent > PATIENCE * len(entry.rows) * _pace[0] / _pace[1]
 
 
-def hot(entry, whole, leaves, numbers, live):
-    """Whether one executable runs the program: when it is due or kept on disk, or at once when compiling operation by operation
-    would cost more (then quickly, without optimization)."""
+def hot(entry, full, leaves, numbers, live):
+    """Whether one executable runs the program: in full when that is due, if one is kept on disk, or at once when compiling
+    operation by operation would cost more (then quickly, without optimization)."""
     if entry.exe is not None:
         return True
     if entry.storm or len(entry.rows) < 2:
         return False
-    wanted = (whole or due(entry) or entry.seen == 1 and many_unseen(entry)
-              or entry.seen == 2 and exists(digest(name_of(entry, leaves, numbers, live), [])))
-    if not wanted:
+    wanted = full or entry.seen == 1 and many_unseen(entry)
+    if not wanted and not (entry.seen == 2 and exists(file_of(name_of(entry, leaves, numbers, live), {}))):
         return False
     n = _families[entry.family] = _families.get(entry.family, 0) + 1
     if n > STORM:
