@@ -1,7 +1,7 @@
 """A parameter that is given as probabilities or as logits."""
 
 import torchish as torch
-from torchish.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
+from torchish.distributions.utils import lazy_property, logits_to_probs, probs_to_logits, shown
 
 
 class ProbsOrLogits:
@@ -48,24 +48,10 @@ class ProbsOrLogits:
 class OfCategories:
     """A distribution over what `self._categorical` draws, whose parameter it shows."""
 
-    @property
-    def probs(self):
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self):
-        """Normalized log probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter."""
-        return self._categorical.param_shape
-
-    @property
-    def _param(self):
-        return self._categorical._param
+    probs = shown("_categorical", "probs", "Probabilities.")
+    logits = shown("_categorical", "logits", "Normalized log probabilities.")
+    param_shape = shown("_categorical", "param_shape", "The shape of the parameter.")
+    _param = shown("_categorical", "_param")
 
     def _new(self, *args, **kwargs):
         return self._categorical._new(*args, **kwargs)
@@ -74,17 +60,6 @@ class OfCategories:
 class Relaxed:
     """Shows the parameters of a relaxation, which its base distribution holds."""
 
-    @property
-    def temperature(self):
-        """How far it is from the distribution that it relaxes."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self):
-        """Log odds, or normalized log probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self):
-        """Probabilities."""
-        return self.base_dist.probs
+    temperature = shown("base_dist", "temperature", "How far it is from the distribution that it relaxes.")
+    logits = shown("base_dist", "logits", "Log odds, or normalized log probabilities.")
+    probs = shown("base_dist", "probs", "Probabilities.")

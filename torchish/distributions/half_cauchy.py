@@ -6,6 +6,7 @@ import torchish as torch
 from torchish.distributions.cauchy import Cauchy
 from torchish.distributions.half_normal import Folded
 from torchish.distributions.transformed_distribution import TransformedDistribution
+from torchish.distributions.utils import shown
 
 __all__ = ["HalfCauchy"]
 
@@ -22,6 +23,4 @@ class HalfCauchy(Folded):
     def mean(self):
         return torch.full(self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
 
-    @property
-    def variance(self):
-        return self.base_dist.variance
+    variance = shown("base_dist", "variance")

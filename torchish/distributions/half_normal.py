@@ -7,6 +7,7 @@ from torchish.distributions import constraints
 from torchish.distributions.normal import Normal
 from torchish.distributions.transformed_distribution import TransformedDistribution
 from torchish.distributions.transforms import AbsTransform
+from torchish.distributions.utils import shown
 
 __all__ = ["HalfNormal"]
 
@@ -21,10 +22,7 @@ class Folded(TransformedDistribution):
     def __init__(self, symmetric, validate_args):
         super().__init__(symmetric, AbsTransform(), validate_args=validate_args)
 
-    @property
-    def scale(self):
-        """The scale of the distribution that is folded."""
-        return self.base_dist.scale
+    scale = shown("base_dist", "scale", "The scale of the distribution that is folded.")
 
     @property
     def mode(self):

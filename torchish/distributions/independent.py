@@ -3,7 +3,7 @@
 import torchish as torch
 from torchish.distributions import constraints
 from torchish.distributions.distribution import Distribution
-from torchish.distributions.utils import _sum_rightmost
+from torchish.distributions.utils import _sum_rightmost, shown
 
 __all__ = ["Independent"]
 
@@ -31,9 +31,7 @@ class Independent(Distribution):
         new._validate_args = self._validate_args
         return new
 
-    @property
-    def has_rsample(self):
-        return self.base_dist.has_rsample
+    has_rsample = shown("base_dist", "has_rsample")
 
     @property
     def has_enumerate_support(self):
@@ -45,17 +43,9 @@ class Independent(Distribution):
         base = self.base_dist.support
         return constraints.independent(base, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else base
 
-    @property
-    def mean(self):
-        return self.base_dist.mean
-
-    @property
-    def mode(self):
-        return self.base_dist.mode
-
-    @property
-    def variance(self):
-        return self.base_dist.variance
+    mean = shown("base_dist", "mean")
+    mode = shown("base_dist", "mode")
+    variance = shown("base_dist", "variance")
 
     def sample(self, sample_shape=torch.Size()):  # noqa: B008
         return self.base_dist.sample(sample_shape)

@@ -5,6 +5,7 @@ from torchish.distributions import constraints
 from torchish.distributions.gamma import Gamma
 from torchish.distributions.transformed_distribution import TransformedDistribution
 from torchish.distributions.transforms import PowerTransform
+from torchish.distributions.utils import shown
 
 __all__ = ["InverseGamma"]
 
@@ -21,15 +22,8 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(exponent=-base.rate.new_ones(())), validate_args=validate_args)
 
-    @property
-    def concentration(self):
-        """The shape of the gamma numbers."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self):
-        """The rate of the gamma numbers."""
-        return self.base_dist.rate
+    concentration = shown("base_dist", "concentration", "The shape of the gamma numbers.")
+    rate = shown("base_dist", "rate", "The rate of the gamma numbers.")
 
     @property
     def mean(self):

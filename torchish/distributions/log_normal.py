@@ -4,6 +4,7 @@ from torchish.distributions import constraints
 from torchish.distributions.normal import Normal
 from torchish.distributions.transformed_distribution import TransformedDistribution
 from torchish.distributions.transforms import ExpTransform
+from torchish.distributions.utils import shown
 
 __all__ = ["LogNormal"]
 
@@ -19,15 +20,8 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc, scale, validate_args=None):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self):
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self):
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
+    loc = shown("base_dist", "loc", "The mean of the logarithm.")
+    scale = shown("base_dist", "scale", "The standard deviation of the logarithm.")
 
     @property
     def mean(self):

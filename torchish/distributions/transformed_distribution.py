@@ -5,7 +5,7 @@ from torchish.distributions import constraints
 from torchish.distributions.distribution import Distribution, owner_of
 from torchish.distributions.independent import Independent
 from torchish.distributions.transforms import ComposeTransform, Transform
-from torchish.distributions.utils import _sum_rightmost
+from torchish.distributions.utils import _sum_rightmost, shown
 
 __all__ = ["TransformedDistribution"]
 
@@ -64,9 +64,7 @@ class TransformedDistribution(Distribution):
         more = len(self.event_shape) - support.event_dim
         return constraints.independent(support, more) if more > 0 else support
 
-    @property
-    def has_rsample(self):
-        return self.base_dist.has_rsample
+    has_rsample = shown("base_dist", "has_rsample")
 
     def _forward(self, x):
         for transform in self.transforms:

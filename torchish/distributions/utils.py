@@ -51,6 +51,11 @@ def probs_to_logits(probs, is_binary=False):
     return torch.log(inside) - torch.log1p(-inside) if is_binary else torch.log(inside)
 
 
+def shown(inner, name, doc=None):
+    """A property: what the distribution in the attribute `inner` has under this name."""
+    return property(lambda self: getattr(getattr(self, inner), name), doc=doc)
+
+
 class lazy_property:
     """An attribute computed at its first reading and kept from then on."""
 
