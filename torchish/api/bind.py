@@ -217,10 +217,11 @@ def _compile(public, parameters, lines, **names):
 
 
 def variants(row):
-    """Where PyTorch's node depends on an argument: for its values (`by`), the row with another node name, or with none."""
-    return {key: Op(row.name, row.fn, names="", node=node, saves=row.saves, result=row.result, connects=row.connects,
-                    underivable=None if node else f"aten::{row.name}")
-            for key, node in row.extra.get("variants", {}).items()}
+    """Where PyTorch's node depends on an argument: for its values (`by`), the row with another node name (and saved set), or none."""
+    def made(node, saves):
+        return Op(row.name, row.fn, names="", node=node, saves=saves, result=row.result, connects=row.connects,
+                  underivable=None if node else f"aten::{row.name}", keeps=row.keeps)
+    return {key: made(*(node if isinstance(node, tuple) else (node, row.saves))) for key, node in row.extra.get("variants", {}).items()}
 
 
 def variant(row, **given):

@@ -10,6 +10,7 @@ from torchish.api.bind import put_out
 from torchish.api.creation import tensor
 from torchish.api.viewing import ROW
 from torchish.autograd.dispatch import apply, inplace, view
+from torchish.autograd.graph import counter_of
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Tensor
 
@@ -135,7 +136,9 @@ def _advanced(x, dim, i, advanced):
                 raise IndexError(f"The shape of the mask {list(i._aval.shape)} at index {k} does not match the shape of the indexed "
                                  f"tensor {list(x._aval.shape)} at index {dim + k}")
         for k, where in enumerate(np.nonzero(i._numpy())):
-            advanced.append((dim + k, tensor(where)))
+            found = tensor(where)
+            found._counter = counter_of(i)      # PyTorch saves the mask: a write to it is a write to what was found
+            advanced.append((dim + k, found))
         return dim + i.ndim
     if i.dtype.category != 1:
         raise IndexError(KINDS)
@@ -256,7 +259,8 @@ def masked_select(input, mask, *, out=None):
     if mask.dtype is not dtypes.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     a, m = broadcast_tensors(input, mask)
-    made = getitem(a, m)
+    x, advanced = resolve(*((a, m) if a.ndim else (a.unsqueeze(0), m.unsqueeze(0))))
+    made = apply(TABLE["masked_select"], (x, *[found for _, found in advanced]))
     return made if out is None else put_out("masked_select", made, out)
 
 

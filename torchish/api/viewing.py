@@ -504,7 +504,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sectio
     out, start = [], 0
     for k, s in enumerate(sizes):
         begin = start if isinstance(indices_or_sections, int) else edges[k]
-        out.append(view(ROW["slice"], input, (begin,), (d, s, 1), creation="multi", source="Slice", number=0))
+        out.append(view(ROW["slice"], input, (begin,), (d, s, 1)))
         start += s
     return tuple(out)
 

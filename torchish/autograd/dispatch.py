@@ -17,6 +17,7 @@ from torchish.autograd.graph import (
     node_class,
     saved,
     saved_result,
+    watched,
     writes,
 )
 from torchish.autograd.modes import state
@@ -105,14 +106,15 @@ def node_of(op, sig, wrt, args, outs, pull=None):
     if op.underivable:
         return NotImplementedNode(tuple(edges), sig.outs, op.underivable)
     pull = pull or sig.plans.get(wrt) or pull_of(sig, wrt)
-    rule = op.saves
     kept = []
     for i in pull.passed:
         a = args[i]
-        checked = (i or outs is not None) and (rule is None or str(i) in rule)
-        kept.append(a if not isinstance(a, Tensor) else saved(a) if checked else frozen(a))
+        kept.append(a if not isinstance(a, Tensor) else
+                    frozen(a) if i in pull.unsaved or i == 0 and outs is None else saved(a))
     node = (op.nodes or node_class_of(op))(pull, tuple(edges), sig.outs, kept)
-    if outs and (rule or pull.results):
+    if pull.watched:
+        kept += [watched(args[i]) for i in pull.watched if i or outs is not None]
+    if outs and (op.saves or pull.results):
         save_results(node, op, outs)
     node.place = where.here()
     if state.saved_hooks:
@@ -126,18 +128,20 @@ def node_class_of(op):
     return op.nodes
 
 
+RESULTS = "rijk"        # the results, in the letters of `Op.saves`
+
+
 def save_results(node, op, outs):
     """Results that the VJP needs, or of which PyTorch checks the version."""
     if op.underivable:
         return
-    rule = op.saves
-    if rule and "r" in rule and not node.pull.results:
-        node.saved.append(saved_result(outs[0]) if state.saved_hooks else Watch(outs[0]))
-    if rule and "i" in rule and not node.pull.results and len(outs) > 1:
-        node.saved.append(saved_result(outs[1], 1) if state.saved_hooks else Watch(outs[1]))
-    for k, t in enumerate(outs[:node.pull.results]):
-        watched = rule is None or (k > 0) == ("i" in rule)
-        node.saved.append(saved_result(t if watched else Tensor._of(t._value), k))
+    rule, pull = op.saves, node.pull
+    if pull.results:        # after the operands that the VJP takes
+        node.saved[len(pull.passed):len(pull.passed)] = [
+            saved_result(t if rule is None or (k > 0) == ("i" in rule) else Tensor._of(t._value), k)
+            for k, t in enumerate(outs[:pull.results])]
+    elif rule:
+        node.saved += [saved_result(t, k) if state.saved_hooks else Watch(t, k) for k, t in enumerate(outs) if RESULTS[k] in rule]
 
 
 def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):

@@ -318,6 +318,27 @@ class Watch(SavedResult):
     __slots__ = ()
 
 
+class WatchedOperand(Watch):
+    """The same of an operand."""
+
+    __slots__ = ()
+
+    def __init__(self, t):
+        self.tensor, self.nr, self.counter = t, None, counter_of(t)
+        self.version = self.counter.version
+
+    def open(self, node):
+        if self.counter.version != self.version:
+            raise RuntimeError(overwritten(node, self.tensor, self.counter, self.version, edge_of(self.tensor)))
+        return self.tensor
+
+
+def watched(t):
+    """What a node keeps of an operand for its version alone."""
+    kept = saved(t)
+    return WatchedOperand(t) if kept.__class__ is tuple else kept
+
+
 def saved_result(t, nr=0):
     return Packed(t, nr) if state.saved_hooks else SavedResult(t, nr)
 
@@ -332,7 +353,7 @@ def opened(node, s):
     return s.open(node) if s.__class__ in _OPENED else s
 
 
-_OPENED = {SavedResult, Packed, Watch}
+_OPENED = {SavedResult, Packed, Watch, WatchedOperand}
 
 
 def overwritten(node, t, counter, version, edge):

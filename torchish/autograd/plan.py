@@ -129,7 +129,7 @@ def replay(plan, nodes, grads, keep, create):
                 operands.append(s.tensor._value)
                 if create:
                     s = (s.open(n), s.counter, s.version)
-            elif s.__class__ is Watch:
+            elif isinstance(s, Watch):
                 s.open(n)
                 continue
             else:

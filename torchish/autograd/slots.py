@@ -195,9 +195,14 @@ class Counter:
 def _get_data(self):
     if self._aval.traced.__class__ is tuple:
         raise RuntimeError("accessing `data` under vmap transform is not allowed")
-    out = Tensor._wrap(self._storage, self._aval, self._view)
+    return unversioned(self)
+
+
+def unversioned(t):
+    """The same contents outside the graph, with a version counter of its own."""
+    out = Tensor._wrap(t._storage, t._aval, t._view)
     out._counter = Counter()
-    out._device = self._device
+    out._device = t._device
     return out
 
 

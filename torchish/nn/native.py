@@ -116,7 +116,7 @@ def _native_batch_norm_legit(input, weight, bias, *rest, out=None):
 
 def batch_norm_update_stats(input, running_mean, running_var, momentum):
     """(mean, biased variance) of each channel; the running ones follow, as always with the unbiased variance."""
-    _, mean, var = apply(TABLE["native_batch_norm_train"], (input, None, None), (1e-5,))
+    _, mean, var = apply(TABLE["native_batch_norm_train"], (input, None, None, None, None), (1e-5,))
     follow(running_mean, mean, momentum)
     follow(running_var, var, momentum)
     n = input.numel() // input.size(1)

@@ -137,7 +137,7 @@ def mish(input, /):
     return input * jnp.tanh(jnp.logaddexp(input, 0))
 
 
-@op(names="functional", name="softplus")
+@op(names="functional", name="softplus", saves="0")
 @in_single
 def softplus(input, /, beta=1.0, threshold=20.0):
     kernel("softplus_cpu", input, "f")
@@ -158,7 +158,7 @@ def _hardsigmoid(x):
     return jnp.clip(x + 3, 0, 6) / 6
 
 
-@op(names="functional")
+@op(names="functional", saves="0")
 @in_single
 def hardsigmoid(input, /):
     kernel("hardsigmoid_cpu", input, "f")
@@ -193,7 +193,7 @@ def softshrink(input, /, lambd=0.5):
     return jnp.where(input > lambd, input - lambd, jnp.where(input < -lambd, input + lambd, jnp.where(jnp.isnan(input), input, 0)))
 
 
-@op(names="functional", node="SubBackward0", saves="0")
+@op(names="functional", node="SubBackward0", saves="")
 def tanhshrink(input, /):
     (input,) = promote_float(input)
     return input - jnp.tanh(input)
@@ -210,7 +210,7 @@ def threshold(input, /, threshold, value):
     return jnp.where(input <= threshold, jnp.asarray(value, input.dtype), input)
 
 
-@op(names="torch functional method", node="PreluKernelBackward0")
+@op(names="torch functional method", node="PreluKernelBackward0", saves="01")
 def prelu(input, weight, /):
     if input.dtype != weight.dtype:
         raise RuntimeError("prelu: Type promoting not supported. Got " + f"{dtype_of(input).legacy} and "

@@ -121,7 +121,7 @@ def _triangle(name, fn, input, k):
     return fn(input, k)
 
 
-@op(node="DiagonalBackward0_copy", by="input._aval.ndim == 1", variants={True: "DiagEmbedBackward0"})
+@op(node="DiagonalBackward0_copy", saves="", by="input._aval.ndim == 1", variants={True: "DiagEmbedBackward0"})
 def diag(input, /, diagonal=0):
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")

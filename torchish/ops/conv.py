@@ -157,9 +157,9 @@ def _register_convs(n):
 
     def transpose(input, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         return _conv_transpose(n, input, weight, bias, stride, padding, output_padding, groups, dilation)
-    op(conv, name=f"conv{n}d", names="torch functional", node="ConvolutionBackward0", by=f"input._aval.ndim == {n + 1}",
+    op(conv, name=f"conv{n}d", names="torch functional", node="ConvolutionBackward0", saves="01", by=f"input._aval.ndim == {n + 1}",
        variants={True: "SqueezeBackward1"})
-    op(transpose, name=f"conv_transpose{n}d", names="torch functional", node="ConvolutionBackward0")
+    op(transpose, name=f"conv_transpose{n}d", names="torch functional", node="ConvolutionBackward0", saves="01")
 
 
 # ---- windows: a static table of the positions each output element sees
@@ -272,7 +272,7 @@ def _padded(n, lo, hi, mode):
 
 
 @op(names="functional", node="ConstantPadNdBackward0", by="(mode, len(pad) // 2)",
-    variants={(mode, n): f"{kind}Pad{n}DBackward0" for mode, kind in (("reflect", "Reflection"), ("replicate", "Replication"))
+    variants={(mode, n): (f"{kind}Pad{n}DBackward0", "0") for mode, kind in (("reflect", "Reflection"), ("replicate", "Replication"))
               for n in (1, 2, 3)})
 def pad(input, /, pad, mode="constant", value=None):
     pairs = list(zip(pad[::2], pad[1::2]))

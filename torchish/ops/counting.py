@@ -65,13 +65,13 @@ def _strips(y, x, dx, dim):
     return step * total / 2, d
 
 
-@op(aliases="trapz", names="torch", node="MulBackward1", by="x is not None", variants={True: "DivBackward1"})
+@op(aliases="trapz", names="torch", node="MulBackward1", by="x is not None", variants={True: "DivBackward1"}, saves="")
 def trapezoid(y, x=None, /, *, dx=1, dim=-1):
     strips, d = _strips(y, x, dx, dim)
     return jnp.sum(strips, axis=d)
 
 
-@op(names="torch", node="CumsumBackward0")
+@op(names="torch", node="CumsumBackward0", saves="")
 def cumulative_trapezoid(y, x=None, /, *, dx=1, dim=-1):
     strips, d = _strips(y, x, dx, dim)
     return jnp.cumsum(strips, axis=d)

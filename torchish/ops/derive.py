@@ -18,7 +18,7 @@ class InplaceOp(Derived):
 
     def __init__(self, row):
         self.row, self.name, self.node, self.attrs = row, row.name + "_", row.node, row.attrs
-        self.differentiable, self.result, self.saves = row.differentiable, row.result, row.saves
+        self.differentiable, self.result, self.saves, self.guards = row.differentiable, row.result, row.saves, row.guards
         self.underivable = row.underivable and row.underivable + "_"
         self.connects, self.varying = row.connects, row.varying
         self.digest = "in-place " + row.name
@@ -33,6 +33,8 @@ class Pull(Derived):
     Operands: the primal operands the VJP depends on (`passed`), the results if the row's rule is written with them, and one
     cotangent (or None) per differentiable output.
 
+    unsaved    positions of `passed` that PyTorch does not save: nobody minds a write to them
+    watched    operands that PyTorch saves though the VJP does not depend on them
     frees      whether PyTorch's node saves something that a backward frees
     nondiff    operands through which no second derivative flows
     """
@@ -50,7 +52,11 @@ class Pull(Derived):
         self._reduce_to_needed()
         # saved tensors that need no gradient themselves
         self.constants = tuple(j for j, i in enumerate(self.passed) if i not in wrt and isinstance(sig.operands[i], Aval))
-        self.frees = self.results > 0 or "r" in (sig.op.saves or "") or any(self._saves(i) for i in self.passed)
+        self.unsaved = {i for i in self.passed if isinstance(sig.operands[i], Aval) and not self._saves(i)}
+        self.watched = () if not sig.op.saves else tuple(
+            i for i, a in enumerate(sig.operands) if isinstance(a, Aval) and i not in self.passed and self._saves(i))
+        self.frees = bool(self.results or self.watched or set("rijk").intersection(sig.op.saves or "")
+                          or any(self._saves(i) for i in self.passed))
 
     @property
     def digest(self):
@@ -59,7 +65,7 @@ class Pull(Derived):
     def _saves(self, i):
         a, rule = self.sig.operands[i], self.sig.op.saves
         if isinstance(a, Aval):
-            return rule is None or str(i) in rule
+            return rule is None or str(i) in rule and self.sig.op.guards.get(i, self.wrt[0]) in self.wrt
         names = getattr(getattr(self.sig.op, "row", self.sig.op), "operands", ())
         return i < len(names) and names[i] == "other"   # a number that PyTorch wraps into a tensor and saves
 

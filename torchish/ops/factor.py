@@ -77,7 +77,7 @@ def _lu(name, a, pivot):
     return lax.linalg.lu(a)
 
 
-@op(name="linalg_lu_factor_ex", names="", multi="LU pivots info", saves="r", keeps=True)
+@op(name="linalg_lu_factor_ex", names="", multi="LU pivots info", saves="ri", keeps=True)
 def linalg_lu_factor_ex(A, /, pivot=True):
     lu, pivots, _ = _lu("torch.lu_factor", A, pivot)
     return lu, pivots.astype("int32") + 1, _zero_pivot(lu)
@@ -93,7 +93,7 @@ def _upper(lu):
     return jnp.triu(lu[..., :min(lu.shape[-2:]), :])
 
 
-@op(name="linalg_lu", names="", multi="order L U", saves="r", keeps=True)
+@op(name="linalg_lu", names="", multi="order L U", saves="rij", keeps=True)
 def linalg_lu(A, /, pivot=True):
     """The factors; instead of P the order of the rows, which no gradient reaches."""
     lu, _, order = _lu("linalg.lu", A, pivot)
@@ -131,7 +131,7 @@ def _lu_solution(lu, order, b, conjugate):
     return jnp.take_along_axis(triangular(adjoint(lu), y, True, unit=True), jnp.argsort(order, axis=-2), -2)
 
 
-@op(name="linalg_lu_solve", names="linalg", saves="01")
+@op(name="linalg_lu_solve", names="linalg", saves="01r")
 def linalg_lu_solve(LU, pivots, B, /, *, left=True, adjoint=False):
     floating("linalg.lu_solve", LU, "lu_cpu")
     if pivots.dtype != "int32":
@@ -202,7 +202,7 @@ def _inv_back(y, ct, a):
     return -adjoint(y[0]) @ ct[0] @ adjoint(y[0])
 
 
-@op(name="linalg_inv_ex", names="", multi="inverse info", result=_inv_back)
+@op(name="linalg_inv_ex", names="", multi="inverse info", result=_inv_back, saves="r")
 def linalg_inv_ex(A, /):
     square("linalg.inv", A)
     floating("linalg.inv", A)
@@ -236,7 +236,7 @@ def linalg_solve_triangular(A, B, /, *, upper, left=True, unitriangular=False):
     return triangular(A, B, upper, left, unitriangular)
 
 
-@op(multi="solution cloned_coefficient")
+@op(multi="solution cloned_coefficient", saves="01r")
 def triangular_solve(b, A, /, upper=True, transpose=False, unitriangular=False):
     return triangular(A, b, upper, True, unitriangular, transpose), A
 
@@ -278,12 +278,12 @@ def _bad_minor(a, low):
     return lax.cond(jnp.any(jnp.isnan(low)), eliminate, lambda a: none, a)
 
 
-@op(name="linalg_cholesky_ex", names="", multi="L info", saves="0r", keeps=True)
+@op(name="linalg_cholesky_ex", names="", multi="L info", saves="r", keeps=True)
 def linalg_cholesky_ex(A, /, upper=False):
     return _cholesky("linalg.cholesky", A, upper)
 
 
-@op(name="cholesky_ex", names="", multi="L info", saves="0r", node="CholeskyBackward0", keeps=True)
+@op(name="cholesky_ex", names="", multi="L info", saves="r", node="CholeskyBackward0", keeps=True)
 def cholesky_ex(A, /, upper=False):
     return _cholesky("cholesky", A, upper)
 
@@ -303,7 +303,7 @@ def _cholesky_solve_jvp(primals, tangents):
     return x, _cholesky_solve(tb - change @ x, low)
 
 
-@op()
+@op(saves="01r")
 def cholesky_solve(input, input2, /, upper=False):
     if input2.shape[-1] != input.shape[-2]:
         raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by {input2.shape[-1]} "
@@ -314,7 +314,7 @@ def cholesky_solve(input, input2, /, upper=False):
     return _cholesky_solve(input, adjoint(input2) if upper else input2)
 
 
-@op()
+@op(saves="0r")
 def cholesky_inverse(input, /, upper=False):
     square("cholesky_inverse", input)
     only_full("cholesky_inverse_out_cpu", input)
@@ -323,7 +323,7 @@ def cholesky_inverse(input, /, upper=False):
 
 # ---- QR and products of reflections
 
-@op(names="linalg", multi="Q R", saves="r", keeps=True)
+@op(names="linalg", multi="Q R", saves="ri", keeps=True)
 def linalg_qr(A, /, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
@@ -375,14 +375,14 @@ def _reflections(name, a, tau):
                            f"has dtype {dtype_of(tau).legacy}")
 
 
-@op(names="linalg", aliases="torch.orgqr method.orgqr")
+@op(names="linalg", aliases="torch.orgqr method.orgqr", saves="01r")
 def linalg_householder_product(input, tau, /):
     _reflections("torch.linalg.householder_product", input, tau)
     m, n = input.shape[-2:]
     return _reflect(input, tau, jnp.broadcast_to(jnp.eye(m, n, dtype=input.dtype), input.shape), False)
 
 
-@op()
+@op(saves="012r")
 def ormqr(input, tau, other, /, left=True, transpose=False):
     _ormqr_shapes(input, tau, other, left)
     _reflections("torch.ormqr", input, tau)
@@ -413,7 +413,7 @@ def _ormqr_shapes(a, tau, other, left):
 
 # ---- least squares
 
-@op(name="linalg_lstsq", names="", multi="solution residuals", saves="0r", keeps=True)
+@op(name="linalg_lstsq", names="", multi="solution residuals", saves="01r", keeps=True)
 def linalg_lstsq(A, B, /, rcond, driver):
     """The shortest solution; by QR for the driver that takes the rank for granted."""
     vector = A.ndim - 1 == B.ndim

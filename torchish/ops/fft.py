@@ -39,7 +39,9 @@ def _one(name, fn, node, complex_input):
         # half of the spectrum makes a real signal of an even length
         _points(n if n is not None else 2 * (x.shape[axis] - 1) if node == "FftC2RBackward0" else x.shape[axis])
         return fn(x, n, axis, norm)
-    op(row, name="fft_" + name, names="fft", node=node)
+    real = {"fft": "FftR2CBackward0", "ifft": "ConjBackward0", "rfft": node, "ihfft": "ConjBackward0"}.get(name)
+    op(row, name="fft_" + name, names="fft", node=node, saves="", by="(input._aval.dtype.kind == 'c', n is None)",
+       variants=real and {(False, whole): (real, "0" if whole else "") for whole in (True, False)} or {})
 
 
 def _axes(s, dim, ndim):
@@ -73,7 +75,7 @@ def _many(name, fn, node, complex_input, dims):
         for n in s or [x.shape[a] for a in axes]:
             _points(n)
         return fn(x, s, axes, norm)
-    op(row, name="fft_" + name, names="fft", node=node)
+    op(row, name="fft_" + name, names="fft", node=node, by="s is None", variants={False: (node, "")}, saves="" if complex_input else "0")
 
 
 _SWAP = {"backward": "forward", "forward": "backward", "ortho": "ortho"}

@@ -65,7 +65,7 @@ def take(input, index, /):
     return input.reshape(-1)[index]
 
 
-@op(node="GatherBackward0", saves="01")
+@op(node="GatherBackward0", saves="0")
 def take_along_dim(input, indices, /, dim=None):
     if indices.dtype != np.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {dtypes.of(indices).legacy}")
@@ -125,7 +125,7 @@ def multiplied(at, v):
     return at.min(v) if v.dtype == bool else at.multiply(v)
 
 
-@op(inplace=True, order="input, dim, index, src", saves="1")
+@op(inplace=True, order="input, dim, index, src", saves="1:2")
 def scatter_add(input, index, src, /, dim):
     fits("scatter_add", input, index, wrap_dim(dim, input.ndim), src)
     x, i, d = _spread(input, index, dim)
@@ -202,7 +202,7 @@ def _evenly_scattered(base, where, v, name):
     return y + jnp.where(jnp.isfinite(y), slope / count, 0)
 
 
-@op(inplace=True, order="input, dim, index, src, reduce, *, include_self=True", saves="01r")
+@op(inplace=True, order="input, dim, index, src, reduce, *, include_self=True", saves="012r")
 def scatter_reduce(input, index, src, /, dim, reduce, *, include_self=True):
     fits("scatter_reduce", input, index, wrap_dim(dim, input.ndim), src)
     x, i, d = _spread(input, index, dim)
@@ -225,7 +225,7 @@ def _row_source(name, input, source, index, d):
     return source.reshape(1) if source.ndim == 0 else source
 
 
-@op(inplace=True, order="input, dim, index, source, *, alpha=1", saves="1")
+@op(inplace=True, order="input, dim, index, source, *, alpha=1", saves="1:22:2")
 def index_add(input, index, source, alpha=1, /, dim=None):
     x, i, d = _spread(input, index, dim)
     if input.ndim and (source.ndim != input.ndim or input.shape[:d] + input.shape[d + 1:] != source.shape[:d] + source.shape[d + 1:]):
@@ -237,7 +237,7 @@ def index_add(input, index, source, alpha=1, /, dim=None):
     return added(x.at[_rows(d, i)], v).reshape(input.shape)
 
 
-@op(inplace=True, order="input, dim, index, source", saves="1")
+@op(inplace=True, order="input, dim, index, source", saves="12:2")
 def index_copy(input, index, source, /, dim):
     x, i, d = _spread(input, index, dim)
     v = _row_source("index_copy", input, source, index, d)
@@ -255,7 +255,7 @@ def index_fill(input, index, value, /, dim):
     return jnp.where(hit, cast(value, dtype_of(input)), x).reshape(input.shape)
 
 
-@op(inplace=True, order="input, dim, index, source, reduce, *, include_self=True", saves="01r")
+@op(inplace=True, order="input, dim, index, source, reduce, *, include_self=True", saves="012r")
 def index_reduce(input, index, source, /, dim, reduce, *, include_self=True):
     kernel("index_func_", input, "ifc")
     x, i, d = _spread(input, index, dim)
@@ -293,7 +293,7 @@ def masked_scatter(input, mask, source, /):
     return jnp.where(m, source.reshape(-1)[jnp.maximum(at, 0)], x)
 
 
-@op(inplace=True, saves="01")
+@op(inplace=True, saves="12:2")
 def put(input, index, source, /, accumulate=False):
     flat, i = input.reshape(-1), index.reshape(-1)
     if index.size != source.size:

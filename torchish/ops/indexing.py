@@ -12,7 +12,13 @@ def _index(input, /, *indices, present):
     return input[_where(indices, present, input.shape)]
 
 
-@op(names="", name="index_put", node="IndexPutBackward0", saves="")
+@op(names="", name="masked_select", saves="01")
+def _masked_select(input, /, *indices):
+    """The elements at the indices of a mask's true places."""
+    return input[indices]
+
+
+@op(names="", name="index_put", node="IndexPutBackward0", saves="23456789")
 def _index_put(input, value, /, *indices, present, accumulate):
     at = input.at[_where(indices, present, input.shape)]
     value = jnp.asarray(value).astype(input.dtype)

@@ -335,7 +335,7 @@ def linalg_multi_dot(*tensors):
     return jnp.linalg.multi_dot(tensors, precision=lax.Precision.HIGHEST)
 
 
-@op(node="UnsafeViewBackward0")
+@op(node="UnsafeViewBackward0", saves="")
 def kron(input, other, /):
     n = max(input.ndim, other.ndim)
     a, b = (x.reshape((1,) * (n - x.ndim) + x.shape) for x in (input, other))

@@ -35,7 +35,7 @@ def mse_loss(input, target, weight=None, /, reduction="mean"):
     return _pointwise_loss(lambda x, y: (x - y) * (x - y), input, target, weight, reduction, "mse_cpu")
 
 
-@op(names="functional", saves="01", node="AbsBackward0", by="reduction", variants=REDUCED)
+@op(names="functional", saves="", node="AbsBackward0", by="reduction", variants=REDUCED)
 def l1_loss(input, target, weight=None, /, reduction="mean"):
     if reduction == "mean" and result_type(input, target).category < 2:
         raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
@@ -130,7 +130,7 @@ def _check_classes(input, target, weight):
                            f"{list(weight.shape)}")
 
 
-@op(names="functional", node="NllLossBackward0", saves="1", constant={"weight": "nll_loss_forward"},
+@op(names="functional", node="NllLossBackward0", saves="012", constant={"weight": "nll_loss_forward"},
     by="input._aval.ndim > 2", variants={True: "NllLoss2DBackward0"})
 def nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
     if input.ndim == 0 or (input.ndim == 1 and target.ndim > 1):
@@ -153,7 +153,9 @@ def nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean")
     return reduced(loss, reduction)
 
 
-@op(names="functional", saves="1", node="SubBackward0", by="reduction", variants=REDUCED | {"batchmean": "DivBackward0"})
+@op(names="functional", saves="01", node="SubBackward0", by="(reduction, log_target)", variants={
+    (k, log): (node, "" if log else "0:11") for log in (False, True)
+    for k, node in (REDUCED | {"none": "MulBackward0" if log else "SubBackward0", "batchmean": "DivBackward0"}).items()})
 def kl_div(input, target, /, size_average=None, reduce=None, reduction="mean", log_target=False):
     x, y = promote(input, target)
     if dtype_of(x).category < 2:
@@ -182,7 +184,7 @@ def multi_margin_loss(input, target, weight=None, /, p=1, margin=1.0, reduction=
     return reduced(loss.reshape(target.shape), reduction)
 
 
-@op(names="functional", saves="01", node="SubBackward0", by="reduction", variants=REDUCED)
+@op(names="functional", saves="0:11", node="SubBackward0", by="reduction", variants=REDUCED)
 def poisson_nll_loss(input, target, /, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None,
                      reduction="mean"):
     input, target = promote_float(input, target)
@@ -208,7 +210,7 @@ def cosine_similarity(x1, x2, /, dim=1, eps=1e-08):
     return jnp.sum(unit(a) * unit(b), axis=dims)
 
 
-@op(names="torch functional", saves="01", node="AddBackward0", by="reduction", variants=REDUCED)
+@op(names="torch functional", saves="", node="AddBackward0", by="reduction", variants=REDUCED)
 def hinge_embedding_loss(input, target, /, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     def loss(x, y):
         gap = margin - x

@@ -66,7 +66,8 @@ def _check_normalized(input, shape, start="*, ", **parameters):
                            f"input of size{list(input.shape)}")
 
 
-@op(names="functional", order="input, normalized_shape, weight=None, bias=None, eps=1e-05", node="NativeLayerNormBackward0")
+@op(names="functional", order="input, normalized_shape, weight=None, bias=None, eps=1e-05", node="NativeLayerNormBackward0",
+    saves="012")
 @mixed
 def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05):
     _check_normalized(input, tuple(normalized_shape), weight=weight, bias=bias)
@@ -89,7 +90,8 @@ def _per_channel(p, ndim):
     return None if p is None else p.reshape((1, -1) + (1,) * (ndim - 2))
 
 
-@op(names="functional", order="input, num_groups, weight=None, bias=None, eps=1e-05", node="NativeGroupNormBackward0")
+@op(names="functional", order="input, num_groups, weight=None, bias=None, eps=1e-05", node="NativeGroupNormBackward0",
+    saves="01")
 @mixed
 def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
     n, c = input.shape[:2]
@@ -107,10 +109,11 @@ def group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-05):
     return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
 
 
-@op(name="native_batch_norm_train", names="", node="NativeBatchNormBackward0")
+@op(name="native_batch_norm_train", names="", node="NativeBatchNormBackward0", saves="0134")
 @mixed
-def native_batch_norm_train(input, weight=None, bias=None, /, eps=1e-05):
-    """(normalised by the batch's own statistics, mean, unbiased variance), the latter two for the running averages."""
+def native_batch_norm_train(input, weight=None, bias=None, running_mean=None, running_var=None, /, eps=1e-05):
+    """(normalised by the batch's own statistics, mean, unbiased variance), the latter two for the running averages, which PyTorch
+    saves though nothing here depends on them."""
     axes = (0,) + tuple(range(2, input.ndim))
     y, mean, var = _centred(input, axes, eps)
     n = math.prod(input.shape[a] for a in axes)
@@ -118,9 +121,9 @@ def native_batch_norm_train(input, weight=None, bias=None, /, eps=1e-05):
     return y, lax.stop_gradient(mean.reshape(-1)), lax.stop_gradient(var.reshape(-1) * (n / max(n - 1, 1)))
 
 
-@op(name="native_batch_norm_eval", names="", node="NativeBatchNormBackward0")
+@op(name="native_batch_norm_eval", names="", node="NativeBatchNormBackward0", saves="0134")
 @mixed
-def native_batch_norm_eval(input, running_mean, running_var, weight=None, bias=None, /, eps=1e-05):
+def native_batch_norm_eval(input, weight, bias, running_mean, running_var, /, eps=1e-05):
     mean, var = (_per_channel(p, input.ndim) for p in (running_mean, running_var))
     y = (input - mean) * lax.rsqrt(var + jnp.asarray(eps, var.dtype))
     return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
@@ -133,7 +136,7 @@ def native_instance_norm(input, weight=None, bias=None, /, eps=1e-05):
     return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
 
 
-@op(names="functional", saves="01")
+@op(names="functional", saves="0")
 def embedding(input, weight, /, padding_idx=None):
     if dtype_of(input).name not in ("int64", "int32"):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "

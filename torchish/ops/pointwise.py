@@ -94,7 +94,7 @@ def floor_quotient(x, y):
     return jnp.floor_divide(x, y) if is_int(x) else _floor_float(x, y)
 
 
-@op(inplace=True, aliases="divide true_divide", numbers="01", by="rounding_mode is not None", variants={True: "DivBackward2"})
+@op(inplace=True, aliases="divide true_divide", numbers="01", by="rounding_mode is not None", variants={True: ("DivBackward2", "0:11")})
 def div(input, other, /, *, rounding_mode=None):
     if rounding_mode is None:
         x, y = promote_float(input, other)
@@ -201,7 +201,7 @@ def pow_tensor(input, exponent, /):
 op(pow_tensor, name="pow_of_number", names="", node="PowBackward2", saves="01r")
 
 
-@op(inplace=True, node="PowBackward1", numbers="01", by="isinstance(exponent, Tensor)", variants={False: "PowBackward0"})
+@op(inplace=True, node="PowBackward1", numbers="01", by="isinstance(exponent, Tensor)", variants={False: "PowBackward0"}, saves="01r")
 def float_power(input, exponent, /):
     d = dtypes.complex128 if result_type(input, exponent).is_complex else dtypes.float64
     widen = [cast(x, d) if not is_number(x) else x for x in (input, exponent)]
@@ -258,7 +258,7 @@ def sign(input, /):
     return jnp.sign(input) if is_int(input) else jnp.where(jnp.isnan(input) | (input == 0), 0, jnp.sign(input))
 
 
-@op(inplace=True)
+@op(inplace=True, saves="0r")
 def sgn(input, /):
     if dtype_of(input).is_complex:
         size = jnp.abs(jnp.where(input == 0, 1, input))
@@ -351,7 +351,7 @@ def _sinc_jvp(primals, tangents):
     return _sinc(x), t * jnp.where(x == 0, 0, (p * jnp.cos(p) - jnp.sin(p)) / (p * p / math.pi))
 
 
-unary("sinc", _sinc, aliases="special.sinc")
+unary("sinc", _sinc, aliases="special.sinc", saves="0")
 
 
 @jax.custom_jvp
@@ -375,7 +375,7 @@ def atan2(input, other, /):
     return _atan2(*jnp.broadcast_arrays(y, x))
 
 
-@op(inplace=True, saves="01r")
+@op(inplace=True, saves="0:01:1r")
 def hypot(input, other, /):
     x, y = promote(input, other)
     kernel("hypot_cpu", x, "f")
@@ -548,7 +548,7 @@ def addcmul(input, tensor1, tensor2, value=1, /):
     return cast(input, d) + v * cast(tensor1, d) * cast(tensor2, d)
 
 
-@op(inplace=True, keyword="value")
+@op(inplace=True, keyword="value", saves="1:22")
 def addcdiv(input, tensor1, tensor2, value=1, /):
     d = result_type(input, tensor1, tensor2)
     if result_type(tensor1, tensor2).category < 2:
@@ -562,13 +562,13 @@ def addcdiv(input, tensor1, tensor2, value=1, /):
     return cast(input, d) + cast(value, d) * (cast(tensor1, d) / cast(tensor2, d))
 
 
-@op(inplace=True, numbers="1", connects="0", by="isinstance(other, Tensor)", variants={False: "CopysignBackward1"})
+@op(inplace=True, numbers="1", connects="0", by="isinstance(other, Tensor)", variants={False: "CopysignBackward1"}, saves="0:0r")
 def copysign(input, other, /):
     x, y = jnp.broadcast_arrays(*promote_float(input, other))
     return jnp.where(x == 0, lax.stop_gradient(jnp.copysign(x, y)), jnp.copysign(x, y))
 
 
-@op(inplace=True)
+@op(inplace=True, saves="1:0r")
 def ldexp(input, other, /):
     x, y = promote_float(input, other)
     return x * jnp.exp2(y)
@@ -594,7 +594,7 @@ def heaviside(input, values, /):
     return jnp.where(x == 0, v, (x > 0).astype(x.dtype))
 
 
-@op(inplace=True)
+@op(inplace=True, saves="0")
 def nan_to_num(input, /, nan=0.0, posinf=None, neginf=None):
     if is_int(input):
         return input
@@ -621,7 +621,7 @@ def _two_parts(real, imag):
     return like_result(real, imag)
 
 
-@op(names="torch", node="ComplexBackward0")
+@op(names="torch", node="ComplexBackward0", saves="0:01:1")
 def complex(real, imag, /):
     x, y = _two_parts(real, imag)
     if dtype_of(x) is dtypes.float16:
@@ -629,7 +629,7 @@ def complex(real, imag, /):
     return lax.complex(x, y)
 
 
-@op(names="torch")
+@op(names="torch", saves="r")
 def polar(abs, angle, /):
     r, a = _two_parts(abs, angle)
     if dtype_of(r) is dtypes.float16:
@@ -642,7 +642,7 @@ def conj_physical(input, /):
     return jnp.conj(input)
 
 
-@op()
+@op(saves="0")
 def angle(input, /):
     if dtype_of(input).is_complex:
         return _atan2(input.imag, input.real)
@@ -663,7 +663,7 @@ def where(condition, input, other, /):
     return jnp.where(condition.astype(bool), x, y)
 
 
-@op(multi="mantissa exponent")
+@op(multi="mantissa exponent", saves="i")
 def frexp(input, /):
     x = lax.stop_gradient(input)
     m, e = jnp.frexp(x)

@@ -165,7 +165,7 @@ def var_mean(input, /, dim=None, *, correction=1, keepdim=False):
     return _var(input, dim, correction, keepdim, "var_mean"), _mean_of(input, dim, keepdim)
 
 
-@op(names="torch")
+@op(names="torch", saves="0r")
 def std_mean(input, /, dim=None, *, correction=1, keepdim=False):
     return (_sqrt_flat(_var(input, dim, correction, keepdim, "std_mean")), _mean_of(input, dim, keepdim))
 
@@ -224,7 +224,7 @@ def amin(input, /, dim=(), keepdim=False):
     return _amin(input, dim, keepdim)
 
 
-@op(multi="min max", saves="0r")
+@op(multi="min max", saves="0ri")
 def aminmax(input, /, *, dim=None, keepdim=False):
     kernel("aminmax_cpu", input, "bif")
     if dim is None and not input.size:
@@ -548,32 +548,32 @@ def diff(input, prepend=None, append=None, /, n=1, dim=-1):
     return x
 
 
-@op()
+@op(saves="")
 def trace(input, /):
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return jnp.sum(jnp.diagonal(widened(input, None)))
 
 
-@op()
+@op(saves="01r")
 def cdist(x1, x2, /, p=2.0, compute_mode=None):
     gap = x1[..., :, None, :] - x2[..., None, :, :]
     return vector_norm(gap, p, (gap.ndim - 1,), False)
 
 
-@op()
+@op(saves="01r")
 def dist(input, other, /, p=2):
     (gap,) = promote_float(input - other)
     return vector_norm(gap, p, tuple(range(gap.ndim)), False)
 
 
-@op(names="torch functional")
+@op(names="torch functional", saves="0r")
 def pdist(input, /, p=2.0):
     i, j = jnp.triu_indices(input.shape[0], 1)
     return vector_norm(input[i] - input[j], p, (1,), False)
 
 
-@op(order="input, *, correction=1, fweights=None, aweights=None", node="SqueezeBackward0")
+@op(order="input, *, correction=1, fweights=None, aweights=None", node="SqueezeBackward0", saves="")
 def cov(input, fweights=None, aweights=None, /, *, correction=1):
     return _cov(input, correction, fweights, aweights)
 
@@ -609,7 +609,7 @@ def _weights(name, w, kind, category, input):
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.size} != {n}")
 
 
-@op(node="ClampBackward1")
+@op(node="ClampBackward1", saves="")
 def corrcoef(input, /):
     c = _cov(input, 1, name="corrcoef")
     if c.ndim == 0:

@@ -192,7 +192,7 @@ _UPSAMPLE = {("nearest", 3): "Nearest1D", ("nearest", 4): "Nearest2D", ("nearest
 
 @op(names="functional", node="UpsampleBilinear2DBackward0", by="(mode, input._aval.ndim, antialias)",
     variants={(*key, False): f"Upsample{kind}Backward0" for key, kind in _UPSAMPLE.items()}
-    | {("area", n + 2, False): f"AdaptiveAvgPool{n}DBackward0" for n in (2, 3)}
+    | {("area", n + 2, False): (f"AdaptiveAvgPool{n}DBackward0", "0") for n in (2, 3)}
     | {(kind, 4, True): f"Upsample{kind.capitalize()}2DAaBackward0" for kind in _FILTERS})
 def interpolate(input, /, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
                 antialias=False):
@@ -252,7 +252,7 @@ def _check_grid(input, grid, mode, padding_mode):
         raise RuntimeError(f"expected scalar type {dtype_of(input).legacy} but found {dtype_of(grid).legacy}")
 
 
-@op(names="functional", node="GridSampler2DBackward0")
+@op(names="functional", node="GridSampler2DBackward0", saves="01", by="input._aval.ndim", variants={5: "GridSampler3DBackward0"})
 def grid_sample(input, grid, /, mode="bilinear", padding_mode="zeros", align_corners=None):
     _check_grid(input, grid, mode, padding_mode)
     n = input.ndim - 2

@@ -33,7 +33,7 @@ def argsort(input, /, dim=-1, descending=False, stable=False):
     return _order(input, dim, descending).astype("int64").reshape(input.shape)
 
 
-@op(node="SortBackward0")
+@op(node="SortBackward0", saves="")
 def msort(input, /):
     return jnp.take_along_axis(input, _order(input, 0, False), 0) if input.ndim else input
 

@@ -23,11 +23,11 @@ _lgamma.defjvp(lambda p, t: (_lgamma(*p), t[0] * _digamma(*p)))
 unary("erf", lax.erf, real=True, aliases="special.erf")
 unary("erfc", lax.erfc, real=True, aliases="special.erfc")
 unary("erfinv", lax.erf_inv, real=True, aliases="special.erfinv")
-unary("lgamma", _lgamma, real=True, aliases="special.gammaln")
-unary("special_i1e", js.i1e, names="special", inplace=False, node="SpecialI1EBackward0")
-unary("special_ndtr", lambda x: 0.5 * lax.erfc(-x * math.sqrt(0.5)), names="special", inplace=False)
-unary("special_ndtri", js.ndtri, names="special", inplace=False)
-unary("special_log_ndtr", js.log_ndtr, names="special", inplace=False)
+unary("lgamma", _lgamma, real=True, saves="0", aliases="special.gammaln")
+unary("special_i1e", js.i1e, names="special", inplace=False, node="SpecialI1EBackward0", saves="0r")
+unary("special_ndtr", lambda x: 0.5 * lax.erfc(-x * math.sqrt(0.5)), names="special", inplace=False, saves="")
+unary("special_ndtri", js.ndtri, names="special", inplace=False, saves="r")
+unary("special_log_ndtr", js.log_ndtr, names="special", inplace=False, saves="0r")
 unary("special_entr", js.entr, names="special", inplace=False)
 
 
@@ -36,8 +36,8 @@ _i0.defjvp(lambda p, t: (_i0(*p), t[0] * _i1(*p)))
 _i1.defjvp(lambda p, t: (_i1(*p), t[0] * (_i0(*p) - jnp.where(p[0] == 0, 0.5, _i1(*p) / jnp.where(p[0] == 0, 1, p[0])))))
 
 unary("i0", _i0, aliases="special.i0")
-unary("special_i0e", lambda x: jnp.exp(-magnitude(x)) * _i0(x), names="special", inplace=False, node="SpecialI0EBackward0")
-unary("special_i1", _i1, names="special", inplace=False)
+unary("special_i0e", lambda x: jnp.exp(-magnitude(x)) * _i0(x), names="special", inplace=False, node="SpecialI0EBackward0", saves="0r")
+unary("special_i1", _i1, names="special", inplace=False, saves="0r")
 
 
 @jax.custom_jvp
@@ -49,7 +49,7 @@ def _digamma(x):
 
 _digamma.defjvp(lambda p, t: (_digamma(*p), t[0] * _polygamma(1, p[0])))
 
-unary("digamma", _digamma, aliases="special.digamma special.psi")
+unary("digamma", _digamma, saves="0", aliases="special.digamma special.psi")
 
 
 def _polygamma(n, x):
@@ -148,4 +148,4 @@ def _erfcx(x):
 
 _erfcx.defjvp(lambda p, t: (_erfcx(*p), t[0] * (2 * p[0] * _erfcx(*p) - 2 / math.sqrt(math.pi))))
 
-unary("special_erfcx", _erfcx, names="special", inplace=False)
+unary("special_erfcx", _erfcx, names="special", inplace=False, saves="0r")

@@ -21,13 +21,13 @@ def _svd(a, full, vectors=True):
     return jnp.linalg.svd(a, full_matrices=full, compute_uv=vectors)
 
 
-@op(names="linalg", multi="U S Vh", saves="r", keeps=True)
+@op(names="linalg", multi="U S Vh", saves="rij", keeps=True)
 def linalg_svd(A, /, full_matrices=True, *, driver=None):
     _no_driver(driver)
     return tuple(_svd(A, full_matrices))
 
 
-@op(multi="U S V", node="LinalgSvdBackward0", saves="r", keeps=True)
+@op(multi="U S V", node="LinalgSvdBackward0", saves="rij", keeps=True)
 def svd(input, /, some=True, compute_uv=True):
     if input.ndim < 2:
         raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
@@ -39,7 +39,7 @@ def svd(input, /, some=True, compute_uv=True):
     return u, s, adjoint(vh)
 
 
-@op(names="linalg", node="LinalgSvdBackward0", keeps=True)
+@op(names="linalg", node="LinalgSvdBackward0", saves="r", keeps=True)
 def linalg_svdvals(A, /, *, driver=None):
     _no_driver(driver)
     return _svd(A, False, False)
@@ -59,12 +59,12 @@ def eigh(name, a, uplo):
     return values, vectors
 
 
-@op(names="linalg", multi="eigenvalues eigenvectors", saves="r", keeps=True)
+@op(names="linalg", multi="eigenvalues eigenvectors", saves="ri", keeps=True)
 def linalg_eigh(A, /, UPLO="L"):
     return eigh("linalg.eigh", A, UPLO)
 
 
-@op(names="linalg", node="LinalgEighBackward0", keeps=True)
+@op(names="linalg", node="LinalgEighBackward0", saves="r", keeps=True)
 def linalg_eigvalsh(A, /, UPLO="L"):
     return eigh("linalg.eigvalsh", A, UPLO)[0]
 
@@ -80,19 +80,19 @@ def _eig(name, a, vectors):
     return tuple(lax.linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=vectors, enable_eigvec_derivs=True))
 
 
-@op(names="linalg", multi="eigenvalues eigenvectors", saves="r", keeps=True)
+@op(names="linalg", multi="eigenvalues eigenvectors", saves="ri", keeps=True)
 def linalg_eig(A, /):
     return _eig("linalg.eig", A, True)
 
 
-@op(names="linalg", node="LinalgEigBackward0", keeps=True)
+@op(names="linalg", node="LinalgEigBackward0", saves="r", keeps=True)
 def linalg_eigvals(A, /):
     return _eig("linalg.eigvals", A, False)[0]
 
 
 # ---- functions of matrices
 
-@op(names="linalg", keeps=True)
+@op(names="linalg", saves="0r", keeps=True)
 def linalg_pinv(A, /, *, atol=None, rtol=None, hermitian=False):
     d = dtype_of(A)
     if A.ndim < 2 or d.category < 2 or d.itemsize == 2:
@@ -209,7 +209,14 @@ def _of_spectrum(ord, *rest):
     return ord in ("nuc", 2, -2)
 
 
-@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=_of_spectrum)
+# the last step of a matrix norm, by (ord, keepdim); norms of singular values save nothing that a user holds
+_LAST_STEP = {(ord, keep): ("PermuteBackward0" if keep and ord in (2, -2, "nuc") else node, "" if ord in (2, -2, "nuc") else "0")
+              for keep in (False, True)
+              for node, orders in (("SumBackward1", ("nuc",)), ("AmaxBackward0", (2, 1, math.inf)), ("AminBackward0", (-2, -1, -math.inf)))
+              for ord in orders}
+
+
+@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=_of_spectrum, by="(ord, keepdim)", variants=_LAST_STEP)
 def linalg_matrix_norm(A, /, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     x = norm_operand("linalg.matrix_norm", A, dtype)
     if x.ndim < 2:
@@ -217,7 +224,8 @@ def linalg_matrix_norm(A, /, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     return _matrix_norm(x, ord, tuple(wrap_dim(d, x.ndim) for d in dim), keepdim)
 
 
-@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=_of_spectrum)
+@op(names="linalg", saves="0r", node="LinalgVectorNormBackward0", keeps=_of_spectrum, variants=_LAST_STEP,
+    by="(ord, keepdim) if (A._aval.ndim == 2 if dim is None else not isinstance(dim, int) and len(dim) == 2) else None")
 def linalg_norm(A, /, ord=None, dim=None, keepdim=False, *, dtype=None):
     x = norm_operand("linalg.vector_norm" if ord is None else "linalg.norm", A, dtype)
     dims = (dim,) if isinstance(dim, int) else dim
@@ -230,7 +238,7 @@ def linalg_norm(A, /, ord=None, dim=None, keepdim=False, *, dtype=None):
     return vector_norm(x, 2 if ord is None else ord, wrap_dims(dims, x.ndim), keepdim)
 
 
-@op(names="linalg", keeps=True)
+@op(names="linalg", saves="", keeps=True)
 def linalg_cond(A, /, p=None):
     if p in (None, 2, -2):
         s = jnp.linalg.svd(A, compute_uv=False)
@@ -241,7 +249,7 @@ def linalg_cond(A, /, p=None):
     return jnp.where(jnp.isnan(y), jnp.inf, y)      # a singular matrix
 
 
-@op(names="linalg")
+@op(names="linalg", saves="0")
 def linalg_vander(x, /, *, N=None):
     x = jnp.atleast_1d(x)
     if dtype_of(x).category < 2:

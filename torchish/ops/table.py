@@ -5,6 +5,7 @@ static attributes. `jax.vjp`, `jax.jvp` and `jax.vmap` make the derived ops, so 
 """
 
 import inspect
+import re
 
 TABLE = {}
 
@@ -15,8 +16,9 @@ class Op:
     names      where it is found: "torch", "method", "functional" (nn.functional), "linalg", "special", "fft"
     inplace    a method with a trailing underscore exists
     result     vjp written with the op's result: `result(y, ct, *operands, **attrs) -> cotangents`, as PyTorch saves the result
-    saves      declared saved set where the VJP's dependence would give another one: a string of operand
-               positions such as "0", "01", "" (nothing); "r" stands for the result
+    saves      declared saved set where the VJP's dependence would give another one: a string of operand positions such as "0",
+               "01", "" (nothing); "1:2" is operand 1, saved only if operand 2 requires grad; "r" stands for the result, "i", "j", "k"
+               for the ones after it
     connects   positions of saved operands through which a double backward flows although the derivative is piecewise
                constant (relu), None = by dependence
     view       the result aliases operand 0
@@ -29,7 +31,7 @@ class Op:
 
     __slots__ = ("name", "fn", "names", "aliases", "inplace", "result", "saves", "view", "node", "differentiable",
                  "operands", "starred", "attrs", "defaults", "doc", "cache", "required", "multi", "base", "out",
-                 "extra", "connects", "nondiff", "inplace_op", "nodes", "varying", "keeps", "underivable")
+                 "extra", "guards", "connects", "nondiff", "inplace_op", "nodes", "varying", "keeps", "underivable")
 
     def __init__(self, name, fn, **facts):
         self.name, self.fn = name, fn
@@ -37,7 +39,7 @@ class Op:
         self.aliases = facts.pop("aliases", "").split()
         self.inplace = facts.pop("inplace", False)
         self.result = facts.pop("result", None)
-        self.saves = facts.pop("saves", None)
+        self.saves, self.guards = _guarded(facts.pop("saves", None))
         self.view = facts.pop("view", False)
         self.node = facts.pop("node", None) or _camel(name) + "Backward0"
         self.differentiable = facts.pop("differentiable", True)
@@ -82,7 +84,14 @@ class Derived:
     view = underivable = False
     differentiable = True
     saves = result = connects = nodes = keeps = None
+    guards = {}
     varying = attrs = nondiff = ()
+
+
+def _guarded(saves):
+    """("12", {1: 2}) of "1:22"."""
+    guards = {int(i): int(j) for i, j in re.findall(r"(\d):(\d)", saves or "")}
+    return saves and re.sub(r":\d", "", saves), guards
 
 
 def _camel(name):

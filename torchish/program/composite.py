@@ -15,7 +15,7 @@ class Composite:
     view = False
     saves = result = connects = keeps = underivable = None
     differentiable = True
-    nondiff, attrs, nodes = (), (), None
+    nondiff, attrs, nodes, guards = (), (), None, {}
 
     def __init__(self, name, node, rows, results):
         self.name, self.node, self.rows, self.results = name, node, rows, results

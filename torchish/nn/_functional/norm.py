@@ -6,8 +6,8 @@ import torchish as torch
 from torchish.api.bind import functional as _rows
 from torchish.autograd.dispatch import apply
 from torchish.autograd.modes import state
+from torchish.autograd.slots import unversioned
 from torchish.ops import TABLE
-from torchish.ops.norm import check_dtypes
 from torchish.ops.promote import CTYPES, dtype_of
 
 
@@ -50,10 +50,10 @@ def _check_channels(input, **per_channel):
 
 
 def follow(running, new, momentum):
-    """running = (1 - momentum) * running + momentum * new, outside of the graph."""
+    """running = (1 - momentum) * running + momentum * new, outside of the graph and unseen by the version counter, as the kernel does."""
     if running is not None:
         with torch.no_grad():
-            running.mul_(1 - momentum).add_(new.to(running.dtype), alpha=momentum)
+            unversioned(running).mul_(1 - momentum).add_(new.to(running.dtype), alpha=momentum)
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -70,7 +70,6 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 def normalised(input, running_mean, running_var, weight, bias, training, momentum, eps):
     """`batch_norm` as its kernel does it, of any batch."""
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    check_dtypes(input._aval, *(t._aval for t in (weight, bias, running_mean, running_var) if t is not None))
     if input.numel() == 0 and input.dim() < 2:
         return input.clone()
     if not training:
@@ -81,8 +80,8 @@ def normalised(input, running_mean, running_var, weight, bias, training, momentu
         if level is not None and level.tangent(input) is not None and any(
                 level.tangent(t) is not None for t in (running_mean, running_var)):
             raise RuntimeError("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
-        return apply(TABLE["native_batch_norm_eval"], (input, running_mean, running_var, weight, bias), (eps,))
-    out, mean, var = apply(TABLE["native_batch_norm_train"], (input, weight, bias), (eps,))
+        return apply(TABLE["native_batch_norm_eval"], (input, weight, bias, running_mean, running_var), (eps,))
+    out, mean, var = apply(TABLE["native_batch_norm_train"], (input, weight, bias, running_mean, running_var), (eps,))
     if input.numel():    # nothing has no statistics
         follow(running_mean, mean, momentum)
         follow(running_var, var, momentum)
@@ -95,7 +94,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-        return apply(TABLE["native_batch_norm_eval"], (input, running_mean, running_var, weight, bias), (eps,))
+        return apply(TABLE["native_batch_norm_eval"], (input, weight, bias, running_mean, running_var), (eps,))
     spatial = 1
     for n in input.size()[2:]:
         spatial *= n
