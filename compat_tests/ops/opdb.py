@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 import torch
+from ops import saved
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_map
 
@@ -350,8 +351,21 @@ def forward_mode(case):
     assert_gradients(want, tangents(torchish, mine, function(case.op), map(ours, seed)))
 
 
+def saved_writes(case):
+    saved.writes(lambda: (case.op.op, case.args(grad=True)), lambda: (function(case.op), mapped(case.args(grad=True), grad=True)), Skip)
+
+
+def saved_facts(case):
+    theirs = case.args(grad=True)
+    raw = case.oracle(case.op.op, theirs)
+    outs = differentiable(raw, torch.Tensor)
+    mine = differentiable(case.subject(function(case.op), mapped(case.args(grad=True), grad=True)), torchish.Tensor)
+    if not saved.facts(key(case.op), outs, mine, not case.values(raw)):
+        raise Skip
+
+
 CHECKS = {"forward": forward, "method": as_method, "in-place": in_place, "out": out_argument, "dtypes": dtypes, "gradient": gradient,
-          "second gradient": second_gradient, "forward mode": forward_mode}
+          "second gradient": second_gradient, "forward mode": forward_mode, "writes": saved_writes, "saved": saved_facts}
 
 
 def applies(name, check):
@@ -359,7 +373,7 @@ def applies(name, check):
     op = OPS[name]
     derivative = op.supports_autograd and GRAD_DTYPE in op.backward_dtypes
     return {"method": op.method_variant is not None, "in-place": op.inplace_variant is not None, "out": op.supports_out,
-            "gradient": derivative, "second gradient": derivative and op.supports_gradgrad,
+            "gradient": derivative, "saved": derivative, "writes": derivative and name not in saved.WRITES, "second gradient": derivative and op.supports_gradgrad,
             "forward mode": derivative and op.supports_forward_ad, "error": op.error_inputs_func is not None}.get(check, True)
 
 
@@ -367,7 +381,7 @@ def applies(name, check):
 
 def samples(op, check, most):
     """The samples of a check, at most `most` (None: all) for each dtype."""
-    derivative = check in ("gradient", "second gradient", "forward mode")
+    derivative = check in ("gradient", "second gradient", "forward mode", "writes", "saved")
     if check == "dtypes":
         kinds = [d for d in sorted(op.dtypes, key=str) if d not in (DTYPE, torch.complex32)]
     else:

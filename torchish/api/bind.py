@@ -220,7 +220,7 @@ def variants(row):
     """Where PyTorch's node depends on an argument: for its values (`by`), the row with another node name (and saved set), or none."""
     def made(node, saves):
         return Op(row.name, row.fn, names="", node=node, saves=saves, result=row.result, connects=row.connects,
-                  underivable=None if node else f"aten::{row.name}", keeps=row.keeps)
+                  underivable=None if node else f"aten::{row.name}", keeps=row.keeps, multi=row.multi)
     return {key: made(*(node if isinstance(node, tuple) else (node, row.saves))) for key, node in row.extra.get("variants", {}).items()}
 
 

@@ -330,26 +330,42 @@ def meshgrid(*tensors, indexing=None):
     return tuple(grids)
 
 
+_TO_KINDS = {"tensor": Tensor, "dtype": (dtypes.dtype, type), "device": (str, devices.device, int), "non_blocking": bool, "copy": bool}
+_TO_FORMS = "".join(f" * ({first}bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n" for first in (
+    "torch.device device = None, torch.dtype dtype = None, ", "torch.dtype dtype, ", "Tensor tensor, "))
+
+
+def _to_arguments(args):
+    """The positional arguments of `to` by name: (device, dtype, ...), (dtype, ...) or (tensor, ...)."""
+    first = args[0]
+    names = ["tensor"] if isinstance(first, Tensor) else ["dtype"] if isinstance(first, (dtypes.dtype, type)) else ["device", "dtype"]
+    names += ["non_blocking", "copy"]
+    if len(args) > 4:
+        raise TypeError(f"to() takes from 0 to 4 positional arguments but {len(args)} were given")
+    fits = len(args) <= len(names) and all(
+        a is None and n in ("device", "dtype") or isinstance(a, _TO_KINDS[n]) and not (n == "device" and isinstance(a, bool))
+        for n, a in zip(names, args))
+    if not fits:
+        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(map(bind.type_name, args))}), but expected "
+                        f"one of:\n{_TO_FORMS}")
+    return dict(zip(names, args))
+
+
 def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, memory_format=None, tensor=None):
     """dtype and device conversion; the same object when there is nothing to do."""
-    for a in args if tensor is None else (*args, tensor):
-        if isinstance(a, dtypes.dtype):
-            dtype = a
-        elif isinstance(a, (str, devices.device)):
-            device = a
-        elif isinstance(a, Tensor):
-            dtype, device = a.dtype, a.device
-        elif isinstance(a, bool):
-            pass
-        elif isinstance(a, int):
-            device = devices.device("cuda", a)
-        elif a is not None:
-            dtype = a
+    if args:
+        given = _to_arguments(args)
+        dtype, device, copy = given.get("dtype", dtype), given.get("device", device), given.get("copy", copy)
+        tensor = given.get("tensor", tensor)
+    if tensor is not None:
+        dtype, device = tensor.dtype, tensor.device
+    if type(device) is int:
+        device = devices.device("cuda", device)
     target = devices.check(device) if device is not None else self._device
     dtype = self.dtype if dtype is None else dtypes.given(dtype, "to")
     if dtype is self.dtype and target == self._device and not copy:
         return self
-    t = apply(CAST, (self,), (dtype,)) if dtype is not self.dtype or target != self._device else clone(self)
+    t = apply(CAST, (self,), (dtype,))
     t._device = target
     return t
 

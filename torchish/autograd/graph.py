@@ -1,14 +1,12 @@
 """Nodes of the backward graph, and what they save."""
 
 import itertools
-import re
 import weakref
 from typing import NamedTuple
 
 from torchish.autograd import where
 from torchish.autograd.modes import state
 from torchish.ops import TABLE, dtypes
-from torchish.program import Aval
 from torchish.tensor import Size, Tensor, device
 
 sequence = itertools.count()
@@ -445,11 +443,16 @@ class OpNode(BackwardNode):
                      if i in by_position or differentiated(n, a))
 
     def __getattr__(self, name):
+        from torchish.autograd import saved_facts
         if name.startswith("_saved_"):
-            return saved_attribute(self, name[7:])
+            return saved_facts.attribute(self, name[7:])
         if name.startswith("_raw_saved_"):
-            return raw_saved(self, name[11:])
+            return saved_facts.raw(self, name[11:])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self):
+        from torchish.autograd import saved_facts
+        return [*super().__dir__(), *("_saved_" + name for name in saved_facts.shown(self))]
 
 
 class NotImplementedNode(BackwardNode):
@@ -487,69 +490,6 @@ def differentiated(name, aval):
     return name == "other" and aval is not type(None)
 
 
-def saved_position(node, name):
-    """Where the node keeps the tensor or number that PyTorch saves under a name, or None."""
-    pull = node.pull
-    row = getattr(pull.sig.op, "row", pull.sig.op)
-    names = _operands(row)
-    for i, pos in enumerate(pull.passed):
-        if pos < len(names) and names[pos] == name:
-            return i
-    results = (getattr(row, "multi", None) or "result").split()
-    if name not in results or node.saved is FREED:
-        return len(pull.passed) if name in results else None
-    kept = [i for i, s in enumerate(node.saved) if isinstance(s, SavedResult)]
-    return next((i for i in kept if node.saved[i].nr == results.index(name)), None) if kept else \
-        len(pull.passed) + results.index(name) if pull.results else None
-
-
-def _operands(row):
-    return ["self" if n == "input" else n for n in getattr(row, "operands", ())]
-
-
-def saved_attribute(node, name):
-    """`grad_fn._saved_self` and the like, by PyTorch's names: saved tensors, and facts about the call, which are never freed."""
-    i = saved_position(node, name)
-    if i is not None:
-        if node.saved is FREED:
-            raise RuntimeError(second_time(node))
-        return opened(node, node.saved[i])
-    found = _fact(node.pull.sig, name)
-    if found is MISSING:
-        raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
-    return found
-
-
-MISSING = object()
-SEVERAL_DIMS = set("sum nansum mean amax amin logsumexp var std var_mean std_mean".split())   # `dim` is a list in PyTorch
-ABOUT = re.compile(r"(\w+?)_(sym_sizes|sym_argsize_|scalar_type)(minus_)?(\d*)")
-
-
-def _fact(sig, name):
-    """An attribute of the call, or what is known of an operand: its sizes, one of them, its dtype."""
-    row = getattr(sig.op, "row", sig.op)
-    if name in (row.attrs or ()):
-        value = sig.attrs[row.attrs.index(name)]
-        return _unsigned((value,) if name == "dim" and type(value) is int and row.name in SEVERAL_DIMS else value)
-    operands = dict(zip(_operands(row), sig.operands))
-    if operands.get(name) is type(None):
-        return None
-    about = ABOUT.fullmatch(name)
-    aval = operands.get(about[1]) if about else None
-    if not isinstance(aval, Aval):
-        return MISSING
-    if about[2] == "scalar_type":
-        return dtypes.FROM_NP[aval.dtype]
-    return tuple(aval.shape) if about[2] == "sym_sizes" else aval.shape[-int(about[4]) if about[3] else int(about[4])]
-
-
-def _unsigned(x):
-    """PyTorch shows negative dimensions as 64-bit numbers without a sign."""
-    if isinstance(x, (tuple, list)):
-        return tuple(map(_unsigned, x))
-    return x + (1 << 64) if type(x) is int and x < 0 else x
-
-
 class SavedTensor:
     """A saved tensor that can get hooks of its own; `place`: where the node keeps it in its list."""
 
@@ -581,14 +521,6 @@ class SavedTensor:
 FREED_HOOKS = ("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when "
                "you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second "
                "time or if you need to access saved variables after calling backward.")
-
-
-def raw_saved(node, name):
-    """`grad_fn._raw_saved_self` and the like."""
-    i = saved_position(node, name)
-    if i is None:
-        raise AttributeError(f"'{type(node).__name__}' object has no attribute '_raw_saved_{name}'")
-    return SavedTensor(node, "saved", i)
 
 
 def second_time(node):

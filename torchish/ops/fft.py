@@ -40,7 +40,8 @@ def _one(name, fn, node, complex_input):
         _points(n if n is not None else 2 * (x.shape[axis] - 1) if node == "FftC2RBackward0" else x.shape[axis])
         return fn(x, n, axis, norm)
     real = {"fft": "FftR2CBackward0", "ifft": "ConjBackward0", "rfft": node, "ihfft": "ConjBackward0"}.get(name)
-    op(row, name="fft_" + name, names="fft", node=node, saves="", by="(input._aval.dtype.kind == 'c', n is None)",
+    op(row, name="fft_" + name, names="fft", node=node, saves="",
+       by="(input._aval.dtype.kind == 'c', n is None or [*input._aval.shape][dim:][:1] == [n])",
        variants=real and {(False, whole): (real, "0" if whole else "") for whole in (True, False)} or {})
 
 
