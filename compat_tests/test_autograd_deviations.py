@@ -1,5 +1,7 @@
 """Where autograd differs from PyTorch on purpose (docs/deviations.md)."""
 
+import pytest
+
 import torchish as torch
 
 
@@ -35,3 +37,17 @@ def test_the_gradient_of_a_write_through_views_of_another_dtype():
         view.backward(torch.arange(8.0).reshape(2, 2, 2))
         return leaf.grad
     assert torch.equal(gradient(lambda t: t.transpose_(0, 1)), gradient(lambda t: t.transpose(0, 1)))
+
+
+def test_dimensions_are_shown_as_they_were_normalised():
+    x = torch.ones(2, 3, requires_grad=True)
+    assert x.transpose(-1, 0).grad_fn._saved_dim0 == 1      # PyTorch: 2 ** 64 - 1
+    assert not hasattr(torch.linalg.det(x[:, :2]).grad_fn, "_saved_LU")     # computed again in the backward
+
+
+def test_a_composed_function_saves_its_inputs():
+    x = torch.ones(2, 3, requires_grad=True)
+    y = torch.nn.functional.cosine_similarity(x, torch.ones(2, 3))
+    x.detach().zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):     # in PyTorch intermediate results are saved
+        y.sum().backward()

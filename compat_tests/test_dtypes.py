@@ -172,3 +172,15 @@ def test_dlpack_is_a_copy():
     a = np.from_dlpack(t)
     t.mul_(2)
     assert a.tolist() == [1.0] * 3 and t.tolist() == [2.0] * 3
+
+
+def test_the_forms_of_to(torch):
+    x = torch.ones(2, requires_grad=True)
+    for args in ((torch.float32,), ("cpu",), ("cpu", torch.float32, True), (x, False), (None,)):
+        assert x.to(*args) is x
+    for args in ((torch.float32, False, True), ("cpu", torch.float32, False, True), (x, False, True)):
+        assert x.to(*args) is not x and x.to(*args).grad_fn.name() == "ToCopyBackward0"
+    with pytest.raises(TypeError, match=r"to\(\) received an invalid combination of arguments - got \(torch.dtype, int\)"):
+        x.to(torch.float64, 1)
+    with pytest.raises(TypeError, match=r"to\(\) takes from 0 to 4 positional arguments but 5 were given"):
+        x.to("cpu", torch.float64, False, True, None)

@@ -73,6 +73,92 @@ def test_a_saved_tensor_was_modified(torch):
         loss.backward()
 
 
+def refused(torch, f, written, needing=None):
+    """Whether the backward of `f` minds a write to tensor `written` of (x, y, result). `needing`: the only input that needs a gradient."""
+    x, y = torch.tensor([[0.5, 1.5], [2.0, 3.0]]), torch.tensor([[2.0, 0.25], [1.5, 1.0]])
+    for k, t in enumerate((x, y)):
+        t.requires_grad_(needing in (None, k))
+    out = f(torch, x, y)
+    place = (x, y, out)[written].detach()
+    place.copy_(place.clone())
+    try:
+        out.sum().backward()
+    except RuntimeError as e:
+        assert "modified by an inplace operation" in str(e)
+        return True
+    return False
+
+
+SAVED = {       # what PyTorch saves: of x, y, the result
+    "add": (lambda t, x, y: x + y, ""),
+    "hypot": (lambda t, x, y: t.hypot(x, y), "xyr"),
+    "copysign": (lambda t, x, y: t.copysign(x, y), "xr"),
+    "ldexp": (lambda t, x, y: t.ldexp(x, y), "yr"),
+    "complex": (lambda t, x, y: t.complex(x, y).real, "xy"),
+    "div by trunc": (lambda t, x, y: t.div(x, y, rounding_mode="trunc"), "xy"),
+    "index_add": (lambda t, x, y: x.index_add(0, t.tensor([0, 1]), y), "y"),
+    "put": (lambda t, x, y: x.put(t.tensor([0, 1, 2, 3]), y), "y"),
+    "cdist": (lambda t, x, y: t.cdist(x, y), "xyr"),
+    "avg_pool1d": (lambda t, x, y: t.nn.functional.avg_pool1d(x, 1), "x"),
+    "reflection": (lambda t, x, y: t.nn.functional.pad(x, (1, 0), mode="reflect"), "x"),
+    "kl_div": (lambda t, x, y: t.nn.functional.kl_div(x, y, reduction="none"), "xy"),
+    "kl_div of logarithms": (lambda t, x, y: t.nn.functional.kl_div(x, y, reduction="none", log_target=True), ""),
+    "l1_loss": (lambda t, x, y: t.nn.functional.l1_loss(x, y), ""),
+    "nll_loss": (lambda t, x, y: t.nn.functional.nll_loss(x, t.tensor([0, 1])), "x"),
+    "eigvalsh": (lambda t, x, y: t.linalg.eigvalsh(x), "r"),
+    "cholesky": (lambda t, x, y: t.linalg.cholesky(x @ x.T + 1), "xr"),
+    "nuclear norm": (lambda t, x, y: t.linalg.matrix_norm(x, "nuc"), ""),
+    "masked_select": (lambda t, x, y: x.masked_select(x > 1), "x"),
+    "rfft": (lambda t, x, y: t.fft.rfft(x).abs(), "x"),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_what_an_operation_saves(torch, name):
+    f, saved = SAVED[name]
+    assert "".join("xyr"[k] for k in range(3) if refused(torch, f, k)) == saved
+
+
+def test_saved_for_the_other_gradient_only(torch):
+    def hypot(t, x, y):
+        return t.hypot(x, y)
+    assert not refused(torch, hypot, 1, needing=0) and refused(torch, hypot, 0, needing=0)
+
+    def index_add(t, x, y):
+        return x.index_add(0, t.tensor([0, 1]), y)
+    assert not refused(torch, index_add, 1, needing=0) and refused(torch, index_add, 1, needing=1)
+
+
+def test_a_mask_is_saved(torch):
+    x, mask = torch.ones(3, requires_grad=True), torch.tensor([True, False, True])
+    picked = x[mask].sum()
+    mask.zero_()
+    with raises(RuntimeError, MODIFIED):
+        picked.backward()
+
+
+def test_slices_of_tensor_split_can_be_written(torch):
+    x = torch.ones(4, requires_grad=True)
+    a, b = torch.tensor_split(x * 1, 2)
+    a.mul_(3)
+    (a.sum() + b.sum()).backward()
+    assert a.grad_fn.name() == "AsStridedBackward0" and x.grad.tolist() == [3, 3, 1, 1]
+    with raises(RuntimeError, "Output 0 of Split"):
+        torch.split(x * 1, 2)[0].mul_(3)
+
+
+def test_running_averages_change_unseen(torch):
+    x, mean, var = torch.tensor([[1.0], [3.0]], requires_grad=True), torch.zeros(1), torch.ones(1)
+    first = torch.nn.functional.batch_norm(x, mean, var, training=True)
+    second = torch.nn.functional.batch_norm(x, mean, var, training=True)
+    (first + second).sum().backward()
+    assert mean._version == var._version == 0 and abs(mean.item() - 0.38) < 1e-6
+    third = torch.nn.functional.batch_norm(x, mean, var, training=True)
+    mean.zero_()
+    with raises(RuntimeError, MODIFIED):
+        third.sum().backward()
+
+
 def test_only_what_is_needed_is_saved(torch):
     x = torch.ones(2, requires_grad=True)
     h = x + 0

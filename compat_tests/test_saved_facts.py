@@ -40,6 +40,22 @@ def test_saved_attributes(torch, recorded, name):
     recorded([shown(getattr(node, "_saved_" + n)) for n in names.split()])
 
 
+def test_the_names_that_dir_lists(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    for y, names in ((x.exp(), "result"), (x.sum(1), "dim keepdim self_sym_sizes"), (x + 1, "alpha"), (x.clone(), ""),
+                     (torch.addmm(x, x @ x.T, x), "alpha beta mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides")):
+        assert " ".join(n[7:] for n in dir(y.grad_fn) if n.startswith("_saved_")) == names
+    with pytest.raises(AttributeError, match="has no attribute '_saved_self'"):
+        x.exp().grad_fn._saved_self
+
+
+def test_what_only_another_gradient_needs_is_none(torch):
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    assert (x * y).grad_fn._saved_self is None and (x * y).grad_fn._saved_other.tolist() == [1, 1]
+    node = torch.hypot(x, y).grad_fn
+    assert node._saved_self.tolist() == [1, 1] and node._saved_other is None
+
+
 def test_facts_outlive_the_graph(torch):
     x = torch.ones(2, 3, requires_grad=True)
     y = x.amax(-1)

@@ -4,6 +4,7 @@ from torchish.api import bind, indexing, viewing
 from torchish.api.bind import put_out
 from torchish.api.creation import empty_strided, filled, finish, tensor
 from torchish.autograd.dispatch import apply
+from torchish.autograd.graph import OpNode, node_class
 from torchish.ops import TABLE, dtypes
 from torchish.ops.promote import wrap_dim
 from torchish.tensor import Tensor
@@ -24,9 +25,9 @@ def _copying(name, view):
             _check_narrow(input, *args, **kw)
         shown = view(input, *args, **kw)
         if not isinstance(shown, tuple):
-            made = apply(CLONE, (shown,))
+            made = _copied(shown, _NODES.get(name))
             return made if out is None else put_out(name, made, out)
-        made = tuple([apply(CLONE, (x,)) for x in shown])
+        made = tuple([_copied(x, _NODES.get(name)) for x in shown])
         if out is None:
             return made
         if len(out) != len(made):
@@ -35,6 +36,18 @@ def _copying(name, view):
             put_out(name, x, place)
         return None
     return _named(name, copy, f"A copy of what `torch.{name.removesuffix('_copy')}` shows.")
+
+
+_NODES = {"narrow_copy": "NarrowCopyBackward0", "unsafe_split": "UnsafeSplitBackward0", "unsafe_chunk": "UnsafeSplitBackward0",
+          "unsafe_split_with_sizes": "UnsafeSplitBackward0"}
+
+
+def _copied(shown, node):
+    """A copy whose node has PyTorch's name: that of the view with `_copy`, or `node`."""
+    made = apply(CLONE, (shown,))
+    if made._fn is not None:
+        made._fn.__class__ = node_class(node or shown.grad_fn.name() + "_copy", OpNode)
+    return made
 
 
 def _check_narrow(input, dim, start, length):
@@ -59,19 +72,23 @@ COPIES = {f"{name}_copy": _copying(f"{name}_copy", fn) for name, fn in {
     "view": viewing.view_, "view_as_complex": viewing.view_as_complex, "view_as_real": viewing.view_as_real}.items()}
 
 
+_unsafe = {name: _copying(name, fn) for name, fn in {
+    "unsafe_split": viewing.split, "unsafe_split_with_sizes": viewing.split_with_sizes, "unsafe_chunk": viewing.chunk}.items()}
+
+
 # --- pieces that may be written one by one ------------------------------------------------------------------------------
 
 def unsafe_split(tensor, split_size, dim=0):
     """`split`, whose pieces may be written although the others are used."""
-    return COPIES["split_copy"](tensor, split_size, dim)
+    return _unsafe["unsafe_split"](tensor, split_size, dim)
 
 
 def unsafe_split_with_sizes(input, split_sizes, dim=0):
-    return COPIES["split_with_sizes_copy"](input, split_sizes, dim)
+    return _unsafe["unsafe_split_with_sizes"](input, split_sizes, dim)
 
 
 def unsafe_chunk(input, chunks, dim=0):
-    return tuple([apply(CLONE, (x,)) for x in viewing.chunk(input, chunks, dim)])
+    return _unsafe["unsafe_chunk"](input, chunks, dim)
 
 
 def _chunk_cat(tensors, dim, num_chunks, *, out=None):

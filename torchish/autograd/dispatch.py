@@ -114,6 +114,8 @@ def node_of(op, sig, wrt, args, outs, pull=None):
     node = (op.nodes or node_class_of(op))(pull, tuple(edges), sig.outs, kept)
     if pull.watched:
         kept += [watched(args[i]) for i in pull.watched if i or outs is not None]
+    if pull.numbers:
+        node.numbers = [args[i] for i in pull.numbers]
     if outs and (op.saves or pull.results):
         save_results(node, op, outs)
     node.place = where.here()

@@ -400,7 +400,10 @@ writes = weakref.WeakKeyDictionary()     # version counter -> the place of its l
 
 
 class OpNode(BackwardNode):
-    """The node of a table op: `pull` is the op that maps (saved, cotangents) to the gradients of `pull.wrt`."""
+    """The node of a table op: `pull` is the op that maps (saved, cotangents) to the gradients of `pull.wrt`. `numbers` of the call
+    are kept to be looked at."""
+
+    numbers = ()
 
     def __init__(self, pull, edges, outs, saved):
         self.pull, self.edges, self.outs, self.saved = pull, edges, outs, saved

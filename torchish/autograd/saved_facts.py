@@ -6,7 +6,7 @@ A name is one of the node's operands or results (kept, and freed with the graph)
 
 import re
 
-from torchish.autograd.graph import FREED, SavedResult, SavedTensor, opened, second_time
+from torchish.autograd.graph import FREED, SavedTensor, opened, second_time
 from torchish.program import Aval
 
 # the names a node shows: its nodes, with ~ for Backward
@@ -214,20 +214,30 @@ class Call:
             self.results[0] = next((n for n in ("result", "S", "eigenvalues") if n in shown), "result")
         self.dims = _spatial(node.name(), self.sig.outs[0])
 
+    def number(self, name):
+        """A number operand, or MISSING when it was freed."""
+        pull, at = self.node.pull, self.names.index(name)
+        if at in pull.numbers:
+            return self.node.numbers[pull.numbers.index(at)]
+        return MISSING if self.node.saved is FREED or at not in pull.passed else self.node.saved[pull.passed.index(at)]
+
     def place(self, name):
-        """Where the node keeps an operand or a result, or None; a place past the end when it is freed."""
+        """Where the node keeps an operand or a result, or None; 0 when it was freed."""
         pull, kept = self.node.pull, self.node.saved
         at = self.names.index(name) if name in self.names else None
         if at in pull.passed:
-            return pull.passed.index(at)
-        result = self.results.index(name) if name in self.results else _NUMBERED.get(name) if name not in self.operands else None
+            return None if at in pull.unsaved else pull.passed.index(at)
+        result = None if at is not None else self.results.index(name) if name in self.results else _NUMBERED.get(name)
         if kept is FREED:
             return 0 if result is not None or at in pull.watched else None
-        for i, s in enumerate(kept):
-            if isinstance(s, SavedResult) and (s.nr == result if s.nr is not None else _is(s, at, pull, kept)) and (
-                    result is not None or s.nr is None):
-                return i
-        return None
+        rest = [i for i in range(len(pull.passed), len(kept)) if kept[i].__class__ is not tuple]
+        if result is not None:
+            return next((i for i in rest if kept[i].nr == result), None)
+        if at not in pull.watched:
+            return None
+        operands = [i for i in rest if kept[i].nr is None]
+        k = len(operands) - len(pull.watched) + pull.watched.index(at)      # what is written in place is not among them
+        return operands[k] if k >= 0 else None
 
 
 def _spatial(node, out):
@@ -240,13 +250,6 @@ _NUMBERED = {"result0": 0, "result1": 1, "result2": 2}
 # a row's operand -> PyTorch's name for it
 _RENAMED = {("embedding", "input"): "indices", ("linear", "input"): "mat1", ("linalg_lstsq", "B"): "b", ("triangular_solve", "b"): "self",
             ("triangular_solve", "A"): "A", ("ormqr", "tau"): "input2", ("ormqr", "other"): "input3"}
-
-
-def _is(s, at, pull, kept):
-    """Whether a watched operand is operand number `at`."""
-    if at not in pull.watched:
-        return False
-    return [k for k in kept if isinstance(k, SavedResult) and k.nr is None].index(s) == pull.watched.index(at)
 
 
 def attribute(node, name):
@@ -324,11 +327,8 @@ def _unsigned(x):
 def _number(name, default, operand=None):
     """A number operand, where the node has it; the default where the call had none."""
     def read(call):
-        given = call.operands.get(operand or name, type(None))
-        if given is not type(None):
-            i = call.place(operand or name)
-            return MISSING if i is None else call.node.saved[i] if call.node.saved is not FREED else MISSING
-        return call.attrs.get(name, default)
+        given = operand or name
+        return call.number(given) if call.operands.get(given, type(None)) is not type(None) else call.attrs.get(name, default)
     return read
 
 
@@ -381,7 +381,8 @@ def _indices(call):
 _CONSTANTS = {("relu6", "min_val"): 0, ("relu6", "max_val"): 6, ("square", "exponent"): 2, ("softsign", "self"): None,
               ("selu", "alpha"): 1.6732632423543772, ("selu", "scale"): 1.0507009873554805}
 FACTS = {
-    "dim": _transformed, "normalization": _normalised, "forward": lambda call: not call.row.name.startswith("fft_i"),
+    "dim": _transformed, "dimension": lambda call: call.attrs["dim"],
+    "normalization": _normalised, "forward": lambda call: not call.row.name.startswith("fft_i"),
     "onesided": lambda call: call.row.name.startswith("fft_r"), "indices": _indices,
     "alpha": _number("alpha", 1), "beta": _number("beta", 1), "value": _number("value", 1),
     "reduction": _choice("reduction", ("none", "mean", "sum")),

@@ -159,7 +159,8 @@ def _register_convs(n):
         return _conv_transpose(n, input, weight, bias, stride, padding, output_padding, groups, dilation)
     op(conv, name=f"conv{n}d", names="torch functional", node="ConvolutionBackward0", saves="01", by=f"input._aval.ndim == {n + 1}",
        variants={True: "SqueezeBackward1"})
-    op(transpose, name=f"conv_transpose{n}d", names="torch functional", node="ConvolutionBackward0", saves="01")
+    op(transpose, name=f"conv_transpose{n}d", names="torch functional", node="ConvolutionBackward0", saves="01",
+       by=f"input._aval.ndim == {n + 1}", variants={True: "SqueezeBackward1"})
 
 
 # ---- windows: a static table of the positions each output element sees

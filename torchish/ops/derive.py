@@ -35,6 +35,7 @@ class Pull(Derived):
 
     unsaved    positions of `passed` that PyTorch does not save: nobody minds a write to them
     watched    operands that PyTorch saves though the VJP does not depend on them
+    numbers    number operands that the VJP does not take
     frees      whether PyTorch's node saves something that a backward frees
     nondiff    operands through which no second derivative flows
     """
@@ -55,6 +56,7 @@ class Pull(Derived):
         self.unsaved = {i for i in self.passed if isinstance(sig.operands[i], Aval) and not self._saves(i)}
         self.watched = () if not sig.op.saves else tuple(
             i for i, a in enumerate(sig.operands) if isinstance(a, Aval) and i not in self.passed and self._saves(i))
+        self.numbers = tuple(i for i, a in enumerate(sig.operands) if a in _NUMBERS and i not in self.passed)
         self.frees = bool(self.results or self.watched or set("rijk").intersection(sig.op.saves or "")
                           or any(self._saves(i) for i in self.passed))
 
@@ -147,6 +149,7 @@ def pulled(pull, sig, cotangents):
 
 
 _EXAMPLE = {bool: True, int: 0, float: 1.0, complex: 1j}
+_NUMBERS = set(_EXAMPLE)
 
 
 def _traced(fn, specs):

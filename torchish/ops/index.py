@@ -244,7 +244,7 @@ def index_copy(input, index, source, /, dim):
     return x.at[_rows(d, i)].set(v, unique_indices=True).reshape(input.shape)
 
 
-@op(inplace=True, order="input, dim, index, value", saves="1")
+@op(inplace=True, order="input, dim, index, value", saves="1", by="isinstance(value, Tensor)", variants={True: "IndexFillBackward1"})
 def index_fill(input, index, value, /, dim):
     x, i, d = _spread(input, index, dim)
     if not is_number(value) and value.ndim:

@@ -76,7 +76,7 @@ def layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-05)
     return _affine(_centred(input, axes, eps)[0], weight, bias)
 
 
-@op(names="torch functional", order="input, normalized_shape, weight=None, eps=None")
+@op(names="torch functional", order="input, normalized_shape, weight=None, eps=None", node="MulBackward0")
 @in_single
 def rms_norm(input, weight=None, /, normalized_shape=(), eps=None):
     _check_normalized(input, tuple(normalized_shape), "*", weight=weight)
@@ -129,7 +129,7 @@ def native_batch_norm_eval(input, weight, bias, running_mean, running_var, /, ep
     return _affine(y, _per_channel(weight, input.ndim), _per_channel(bias, input.ndim))
 
 
-@op(name="native_instance_norm", names="", node="NativeBatchNormBackward0")
+@op(name="native_instance_norm", names="", node="ViewBackward0")
 @mixed
 def native_instance_norm(input, weight=None, bias=None, /, eps=1e-05):
     y = _centred(input, tuple(range(2, input.ndim)), eps)[0]

@@ -238,7 +238,8 @@ def linalg_norm(A, /, ord=None, dim=None, keepdim=False, *, dtype=None):
     return vector_norm(x, 2 if ord is None else ord, wrap_dims(dims, x.ndim), keepdim)
 
 
-@op(names="linalg", saves="", keeps=True)
+@op(names="linalg", saves="", keeps=True, node="SqueezeBackward1", by="p",
+    variants={"nuc": "MulBackward0"} | dict.fromkeys(("fro", 1, -1, math.inf, -math.inf), "NanToNumBackward0"))
 def linalg_cond(A, /, p=None):
     if p in (None, 2, -2):
         s = jnp.linalg.svd(A, compute_uv=False)
@@ -249,7 +250,7 @@ def linalg_cond(A, /, p=None):
     return jnp.where(jnp.isnan(y), jnp.inf, y)      # a singular matrix
 
 
-@op(names="linalg", saves="0")
+@op(names="linalg", saves="0", node="CatBackward0")
 def linalg_vander(x, /, *, N=None):
     x = jnp.atleast_1d(x)
     if dtype_of(x).category < 2:

@@ -253,7 +253,7 @@ def _unfold_geometry(sizes, strides, offset, dim, size, step):
             strides[:dim] + (strides[dim] * step,) + strides[dim + 1:] + (strides[dim],), offset)
 
 
-@view_op(_unfold_geometry)
+@view_op(_unfold_geometry, node="UnfoldBackward0")
 def unfold_view(input, /, dim, size, step):
     n = (input.shape[dim] - size) // step + 1
     index = step * np.arange(n)[:, None] + np.arange(size)[None, :]
