@@ -112,11 +112,13 @@ def node_of(op, sig, wrt, args, outs, pull=None):
         checked = (i or outs is not None) and (rule is None or str(i) in rule)
         kept.append(a if not isinstance(a, Tensor) else saved(a) if checked else frozen(a))
     node = (op.nodes or node_class_of(op))(pull, tuple(edges), sig.outs, kept)
-    if outs and (rule or pull.results):
-        save_results(node, op, outs)
     node.place = where.here()
     if state.saved_hooks:
         node.plain = False
+        for k in sig.floats if outs else ():       # hooks see results that are in the graph
+            outs[k]._fn, outs[k]._nr = node, k
+    if outs and (rule or pull.results):
+        save_results(node, op, outs)
     return node
 
 
