@@ -144,6 +144,9 @@ def save_results(node, op, outs):
 
 def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
     """A tensor that shares `t`'s storage, read through one more view op."""
+    door = state.door
+    if door is not None and state.below is not None:
+        return state.below.view(row, t, numbers, attrs, creation, source, number)
     storage = t._storage
     base_value = storage.value
     v = t._value
@@ -179,7 +182,7 @@ def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
         sig = signature(row, (v, *numbers), attrs)
         if sig.outs[0].dtype.kind in "fcV":
             out._fn = node_of(row, sig, (0,), (t, *numbers), (out,))
-    if state.level is not None:
+    if door is not None and state.level is not None:
         state.level.share(out, t, lambda along: view(row, along, numbers, attrs))
     return out
 
@@ -212,9 +215,9 @@ def check_inplace(t, requires):
         raise RuntimeError(LEAF)
 
 
-def inplace(row, t, args, attrs=(), overlap_ok=False):
-    """`t` becomes `row(t, *args)` cast to its dtype, written through its view, with the graph rebased."""
-    if state.door is not None:
+def inplace(row, t, args, attrs=(), overlap_ok=False, write=None):
+    """`t` becomes `row(t, *args)` cast to its dtype, written through its view, with the graph rebased. `write`: who writes."""
+    if state.door is not None and write is None:
         return state.door.inplace(row, t, args, attrs, overlap_ok)
     requires = t.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in args)
     check_inplace(t, requires)
@@ -241,7 +244,10 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
     node = None
     if wrt:
         node = node_of(op, sig, wrt, operands, None)
-    t._write(append(sig, values))
+    if write is None:
+        t._write(append(sig, values))
+    else:
+        write()
     writes[counter_of(t)] = where.here()
     if node is not None:
         save_results(node, op, (t,))
@@ -251,6 +257,8 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
 
 def update(row, targets, args, attrs):
     """Several tensors become the results of one op, outside the graph."""
+    if state.below is not None:
+        return state.below.update(row, targets, args, attrs)
     outs = record(row, [a._value if isinstance(a, Tensor) else a for a in args], attrs)
     place = where.here()
     for t, v in zip(targets, outs):

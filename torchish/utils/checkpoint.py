@@ -1,11 +1,13 @@
 """torch.utils.checkpoint: save memory by computing intermediates again in the backward pass."""
 
+import collections
 import contextlib
 import enum
 import threading
 import warnings
 import weakref
 
+from torchish._ops import OpOverload, OpOverloadPacket, aten
 from torchish.amp.settings import settings
 from torchish.api import random
 from torchish.autograd import Function, backward, enable_grad, where
@@ -13,6 +15,8 @@ from torchish.autograd.graph import BackwardNode, opened, saved
 from torchish.autograd.modes import state
 from torchish.autograd.saved_hooks import saved_tensors_hooks
 from torchish.tensor import Tensor
+from torchish.utils._python_dispatch import TorchDispatchMode
+from torchish.utils._pytree import tree_map, tree_map_only
 
 __all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SAC_IGNORED_OPS",
            "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
@@ -395,15 +399,108 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy function is told."""
+    """What a policy function is told beside the operation: its result. It is asked in the first run only."""
 
     def __init__(self, *, is_recompute, op_output=None):
         self.is_recompute, self.op_output = is_recompute, op_output
 
 
-SAC_IGNORED_OPS = set()
+SAC_IGNORED_OPS = {aten.detach.default}     # of these the two runs make different numbers
+SAVE = {CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, True}
+DIFFERENT = ("This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that changed "
+             "between forward and backward.")
+_RECOMPUTE, _CONSUMED = object(), object()
+
+
+class _Kept:
+    """A result kept outside the graph, and its version then."""
+
+    def __init__(self, x):
+        self.val, self.version = (x.detach(), x._version) if isinstance(x, Tensor) else (x, None)
+
+    def get_val(self, allow_cache_entry_mutation):
+        if not allow_cache_entry_mutation and self.version is not None and self.val._version != self.version:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return self.val
+
+
+class _CountingMode(TorchDispatchMode):
+    """Numbers the calls of each operation."""
+
+    def __init__(self, policy_fn, storage):
+        self.policy_fn, self.storage, self.func_counter = policy_fn, storage, collections.Counter()
+
+    @classmethod
+    def ignore_compile_internals(cls):
+        return True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in SAC_IGNORED_OPS:
+            return func(*args, **kwargs)
+        self.func_counter[func] += 1
+        return self.result(func, self.func_counter[func] - 1, args, kwargs)
+
+
+class _CachingTorchDispatchMode(_CountingMode):
+    """The first run: keeps the results that the policy wants."""
+
+    def result(self, func, number, args, kwargs):
+        out = func(*args, **kwargs)
+        policy = self.policy_fn(SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **kwargs)
+        self.storage[func][number] = tree_map(_Kept, out) if policy in SAVE else _RECOMPUTE
+        return out
+
+
+class _CachedTorchDispatchMode(_CountingMode):
+    """The second run: takes them."""
+
+    def __init__(self, policy_fn, storage, allow_cache_entry_mutation=False):
+        super().__init__(policy_fn, storage)
+        self.allow_cache_entry_mutation = allow_cache_entry_mutation
+
+    def __enter__(self):
+        self.func_counter.clear()
+        return super().__enter__()
+
+    def result(self, func, number, args, kwargs):
+        if func not in self.storage:
+            raise RuntimeError(f"{func} encountered during backward but not found in storage. {DIFFERENT}")
+        entry = self.storage[func].get(number)
+        if entry is None:
+            raise RuntimeError(f"{func} invocation index {number} encountered during backward but not found in storage. {DIFFERENT}")
+        if entry is _CONSUMED:
+            raise RuntimeError("Trying to backward an extra time. You are only allowed to backward once on any region computed under "
+                               "selective activation checkpoint.")
+        if entry is _RECOMPUTE:
+            return func(*args, **kwargs)
+        self.storage[func][number] = _CONSUMED
+        return tree_map_only(_Kept, lambda kept: kept.get_val(self.allow_cache_entry_mutation), entry)
+
+
+def _check_overload(op):
+    if isinstance(op, OpOverload):
+        return
+    advice = ("Please update the OpOverloadPacket to a specific OpOverload.For example, if you have `torch.ops.aten.mm`, change it to "
+              "`torch.ops.aten.mm.default`.") if isinstance(op, OpOverloadPacket) else ""
+    raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {advice}")
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
-    """Not there: operations are not dispatched one by one."""
-    raise NotImplementedError("create_selective_checkpoint_contexts: checkpoint smaller functions, each by torch.utils.checkpoint.checkpoint")
+    """The two contexts of `checkpoint(..., context_fn=...)` between which results travel instead of being computed again.
+
+    Of which operations tells a list of overloads (`torch.ops.aten.mm.default`), or a function `policy(context, op, *args, **kwargs)`
+    that returns a CheckpointPolicy or a bool. `allow_cache_entry_mutation`: results may have been written to meanwhile.
+    """
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            _check_overload(op)
+
+        def policy(context, op, *args, **kwargs):
+            return op in policy_fn_or_list
+    elif callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    else:
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    storage = collections.defaultdict(dict)
+    return _CachingTorchDispatchMode(policy, storage), _CachedTorchDispatchMode(None, storage, allow_cache_entry_mutation)
