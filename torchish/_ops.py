@@ -4,6 +4,7 @@ An operator is a row of the table, the public function or method of that name, o
 """
 
 import torchish as torch
+from torchish import ops
 from torchish.api import bind
 from torchish.autograd.dispatch import apply, inplace
 from torchish.nn import native
@@ -199,3 +200,11 @@ class Namespace:
 
 
 aten = Namespace("aten")
+
+
+def put(namespace, name, packet):
+    """Make an operator found: `torch.ops.<namespace>.<name>`."""
+    space = vars(ops).setdefault(namespace, Namespace(namespace))
+    if not isinstance(space, Namespace):
+        raise NotImplementedError(f"torch.library: torchish keeps the name torch.ops.{namespace} for itself; take another namespace")
+    setattr(space, name, packet)
