@@ -1,6 +1,7 @@
 """TorchDispatchMode, the operators that it is told, and selective checkpointing."""
 
 import functools
+import importlib
 import weakref
 
 import pytest
@@ -8,7 +9,6 @@ from checks import raises
 
 
 def modes(torch):
-    import importlib
     return importlib.import_module(torch.__name__ + ".utils._python_dispatch")
 
 
@@ -169,6 +169,27 @@ def test_training_in_a_mode(torch):
 
     for a, b in zip(run(True), run(False)):
         assert torch.allclose(torch.tensor(a), torch.tensor(b), atol=1e-6)
+
+
+def test_the_node_that_runs(torch):
+    nodes, current = [], torch._C._current_autograd_node
+
+    class Mode(modes(torch).TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            nodes.append((str(func), type(current()).__name__ if current() else None))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, requires_grad=True)
+    with Mode():
+        out = x.mul(2).div(3).sum()
+        nodes.clear()
+        out.backward()
+    assert nodes == [("aten.ones_like.default", None), ("aten.expand.default", "SumBackward0"), ("aten.div.Tensor", "DivBackward0"),
+                     ("aten.mul.Tensor", "MulBackward0"), ("aten.detach.default", "AccumulateGrad")]
+    nodes.clear()
+    with Mode(), importlib.import_module(torch.__name__ + ".utils._mode_utils").no_dispatch():
+        x.sin()
+    assert not nodes
 
 
 # -- selective checkpointing --------------------------------------------------------------------------------------------
