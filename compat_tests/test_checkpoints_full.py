@@ -300,6 +300,8 @@ def test_checkpoint_arguments(torch):
         checkpoint(torch.sin, x, use_reentrant=True, b=3)
     with raises(ValueError, "Passing `context_fn` or `debug` is only supported when use_reentrant=False."):
         checkpoint(torch.sin, x, use_reentrant=True, debug=True)
+    with raises(ValueError, "debug=True is incompatible with non-default context_fn"):
+        checkpoint(torch.sin, x, use_reentrant=False, debug=True, context_fn=lambda: (1, 2))
     with raises(ValueError, "determinism_check should be one of ['default', 'none'], but got zz"):
         checkpoint(torch.sin, x, use_reentrant=False, determinism_check="zz")
     assert warnings_of(lambda: checkpoint(torch.sin, x.detach(), use_reentrant=True)) == [
@@ -314,6 +316,47 @@ def test_inputs_that_were_written_into(torch):
     x.mul_(2)
     with raises(RuntimeError, "one of the variables needed for gradient computation has been modified by an inplace operation"):
         out.sum().backward()
+
+
+def test_how_often_a_call_is_computed_again(torch):
+    """Once a backward pass; once altogether in a GraphExecGroup, whose passes may not need the same tensor."""
+    utils, runs = torch.utils.checkpoint, []
+
+    def fn(x):
+        runs.append(0)
+        y = x.sin()
+        return y.sin(), y.cos(), x.cos()
+
+    def passes(first, second):
+        outs = utils.checkpoint(fn, torch.ones(3, requires_grad=True), use_reentrant=False)
+        runs.clear()
+        outs[first].sum().backward(retain_graph=True)
+        outs[second].sum().backward()
+        return len(runs)
+
+    assert passes(0, 2) == passes(0, 1) == 2
+    with utils.GraphExecGroup() as group:
+        assert passes(0, 2) == 1
+        with raises(utils.CheckpointError, "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                                           "Performing two backward calls that overlap"):
+            passes(0, 1)
+        with raises(RuntimeError, f"GraphExecGroup contexts cannot be nested. Already inside group {group}"), group:
+            pass
+
+
+def test_a_backward_inside_a_checkpointed_call_that_runs_to_its_end(torch):
+    def slope(fn):
+        return lambda x: torch.autograd.grad(fn(x), x, create_graph=True)[0]
+
+    def again(fn):
+        return lambda x: torch.utils.checkpoint.checkpoint(fn, x, use_reentrant=False)
+
+    def fn(x):
+        return x.sin().exp().sin()
+
+    x = torch.tensor(0.5, requires_grad=True)
+    with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+        assert torch.allclose(slope(again(slope(again(fn))))(x), slope(slope(fn))(x))
 
 
 # -- torch.amp --------------------------------------------------------------------------------------------------------

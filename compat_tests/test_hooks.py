@@ -149,6 +149,60 @@ def test_saved_tensors_may_be_changed_inside_the_context(torch):
         out.sum().backward()
 
 
+def test_which_snapshots_are_kept(torch):
+    with torch.autograd.graph.allow_mutation_on_saved_tensors() as kept:
+        def counts():
+            return len(kept.original), len(kept.cloned), len(kept.tid_to_weakhandle)
+
+        a = torch.ones(2, requires_grad=True).clone()
+        first, again = a ** 2, a ** 2
+        assert counts() == (1, 0, 1)
+        a.sin_()
+        second = a ** 2
+        a[:1] = 0           # a write through a view
+        assert counts()[1] == 2
+        del first
+        assert counts()[1] == 2
+        again.sum().backward()
+        assert counts()[1] == 1
+        del second, a
+        assert counts() == (0, 0, 0)
+        a = torch.ones(2, requires_grad=True)
+        out = a ** 2
+        assert counts() == (1, 0, 1)
+    assert counts() == (0, 0, 0) and out.shape == (2,)
+
+
+def test_what_hooks_see_of_a_saved_tensor(torch):
+    """The tensor itself, in the graph, and without gradients; what comes back out of no graph is the same object."""
+    leaf, plain = torch.ones(2, requires_grad=True), torch.ones(2)
+    inner, seen = leaf.clone(), []
+
+    def pack(x):
+        seen.append((x is leaf, x is plain, x is inner, x.requires_grad, torch.is_grad_enabled()))
+        return x.detach() if x.requires_grad else x
+
+    class Several(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *xs):
+            out = xs[0] * 2
+            ctx.save_for_backward(*xs, out)
+            return out
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append([x is y for x, y in zip(ctx.saved_tensors, (leaf, plain, inner))])
+            return g, None, None
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        inner * plain
+        inner.exp()
+        Several.apply(leaf, plain, inner).sum().backward()
+    own = False, False, False, True, False
+    assert seen == [(False, True, False, False, False), own, (True, False, False, True, False), (False, True, False, False, False),
+                    (False, False, True, True, False), own, [False, True, False]]
+
+
 def test_callbacks_at_the_end_of_backward(torch):
     queue, calls = torch.autograd.Variable._execution_engine.queue_callback, []
     x = torch.ones(1, requires_grad=True)

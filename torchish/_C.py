@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from torchish.autograd import SavedTensor, is_grad_enabled  # noqa: F401 - names of torch._C
 from torchish.autograd.function import DelayedError, UndefinedGrad
 from torchish.autograd.graph import AccumulateGrad
-from torchish.autograd.modes import state
+from torchish.autograd.modes import dispatched, state
 from torchish.autograd.saved_hooks import hooks_enabled
 
-_DisableFuncTorch = _DisableTorchDispatch = DisableTorchFunction = DisableTorchFunctionSubclass = contextlib.nullcontext
+_DisableTorchDispatch = dispatched
+_DisableFuncTorch = DisableTorchFunction = DisableTorchFunctionSubclass = contextlib.nullcontext
 
 
 class _LinAlgError(RuntimeError):
@@ -38,6 +39,11 @@ def _debug_only_are_vmap_fallback_warnings_enabled():
 def _keeps_graph():
     """Whether the backward pass that runs in this thread retains the graph."""
     return state.task is None or state.task.keep
+
+
+def _current_autograd_node():
+    """The node whose backward runs in this thread, or None."""
+    return None if state.task is None else state.task.node
 
 
 class _WeakTensorRef:

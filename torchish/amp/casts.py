@@ -73,7 +73,7 @@ class Layer:
         return _widest(args) if name in WIDEST else None
 
     def _through(self, call, *args):
-        state.door = state.level
+        state.door = state.level or state.below
         try:
             return call(*args)
         finally:

@@ -30,7 +30,7 @@ class _Settings(threading.local):
 
     def act(self):
         """Let operations meet what was set."""
-        state.door = Layer({kind: self.fast[kind] for kind in self.on}) if self.on else state.level
+        state.door = Layer({kind: self.fast[kind] for kind in self.on}) if self.on else state.level or state.below
 
 
 settings = _Settings()

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchish.autograd import batching
 from torchish.autograd.batching import INPLACE, enter, leave, levels_of, like, outside
+from torchish.autograd.modes import state
 from torchish.tensor import Tensor
 
 ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
@@ -87,6 +88,8 @@ def in_place(fn):
     """A method that fills a tensor with random numbers."""
     @functools.wraps(fn)
     def wrapper(self, *args, **kwargs):
+        if state.below is not None and not (state.grad and self.requires_grad):
+            return state.below.made(fn.__name__, self, *args, **kwargs)
         if not batching.running():
             return fn(self, *args, **kwargs)
         levels, parameters, mine = drawing_levels(), [a for a in args if isinstance(a, Tensor)], levels_of(self._value)

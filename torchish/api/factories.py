@@ -4,11 +4,15 @@ import functools
 import inspect
 
 from torchish.api.bind import type_name
+from torchish.autograd.modes import state
 from torchish.ops import dtypes
 from torchish.tensor import layout as layouts
 
 # keywords that factories take through **kw
 PASSED = {"size", "generator", "layout", "memory_format", "pin_memory"}
+
+# what dispatch modes do not see, or see the parts of
+UNSEEN = {"scalar_tensor", "from_file", "normal"}
 
 
 def checked(name, factory):
@@ -29,6 +33,8 @@ def checked(name, factory):
         for key in kw:
             if key not in known:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        if state.below is not None and name not in UNSEEN:
+            return state.below.made(name, *args, **kw)
         return factory(*args, **kw)
     door.__name__ = door.__qualname__ = name
     return door

@@ -116,11 +116,13 @@ def node_of(op, sig, wrt, args, outs, pull=None):
         kept += [watched(args[i]) for i in pull.watched if i or outs is not None]
     if pull.numbers:
         node.numbers = [args[i] for i in pull.numbers]
-    if outs and (op.saves or pull.results):
-        save_results(node, op, outs)
     node.place = where.here()
     if state.saved_hooks:
         node.plain = False
+        for k in sig.floats if outs else ():       # hooks see results that are in the graph
+            outs[k]._fn, outs[k]._nr = node, k
+    if outs and (op.saves or pull.results):
+        save_results(node, op, outs)
     return node
 
 
@@ -143,11 +145,15 @@ def save_results(node, op, outs):
             saved_result(t if rule is None or (k > 0) == ("i" in rule) else Tensor._of(t._value), k)
             for k, t in enumerate(outs[:pull.results])]
     elif rule:
-        node.saved += [saved_result(t, k) if state.saved_hooks else Watch(t, k) for k, t in enumerate(outs) if RESULTS[k] in rule]
+        node.saved += [saved_result(t, k) if state.saved_hooks else Watch(t, k)
+                       for k, (t, letter) in enumerate(zip(outs, RESULTS)) if letter in rule]
 
 
 def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
     """A tensor that shares `t`'s storage, read through one more view op."""
+    door = state.door
+    if door is not None and state.below is not None:
+        return state.below.view(row, t, numbers, attrs, creation, source, number)
     storage = t._storage
     base_value = storage.value
     v = t._value
@@ -183,7 +189,7 @@ def view(row, t, numbers=(), attrs=(), creation=None, source=None, number=0):
         sig = signature(row, (v, *numbers), attrs)
         if sig.outs[0].dtype.kind in "fcV":
             out._fn = node_of(row, sig, (0,), (t, *numbers), (out,))
-    if state.level is not None:
+    if door is not None and state.level is not None:
         state.level.share(out, t, lambda along: view(row, along, numbers, attrs))
     return out
 
@@ -216,9 +222,9 @@ def check_inplace(t, requires):
         raise RuntimeError(LEAF)
 
 
-def inplace(row, t, args, attrs=(), overlap_ok=False):
-    """`t` becomes `row(t, *args)` cast to its dtype, written through its view, with the graph rebased."""
-    if state.door is not None:
+def inplace(row, t, args, attrs=(), overlap_ok=False, write=None):
+    """`t` becomes `row(t, *args)` cast to its dtype, written through its view, with the graph rebased. `write`: who writes."""
+    if state.door is not None and write is None:
         return state.door.inplace(row, t, args, attrs, overlap_ok)
     requires = t.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in args)
     check_inplace(t, requires)
@@ -245,7 +251,10 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
     node = None
     if wrt:
         node = node_of(op, sig, wrt, operands, None)
-    t._write(append(sig, values))
+    if write is None:
+        t._write(append(sig, values))
+    else:
+        write()
     writes[counter_of(t)] = where.here()
     if node is not None:
         save_results(node, op, (t,))
@@ -255,6 +264,8 @@ def inplace(row, t, args, attrs=(), overlap_ok=False):
 
 def update(row, targets, args, attrs):
     """Several tensors become the results of one op, outside the graph."""
+    if state.below is not None:
+        return state.below.update(row, targets, args, attrs)
     outs = record(row, [a._value if isinstance(a, Tensor) else a for a in args], attrs)
     place = where.here()
     for t, v in zip(targets, outs):

@@ -77,6 +77,7 @@ class Live:
         self.place = where.here()
         self.heap = []
         self.callbacks = []                       # what to call at the end
+        self.node = None                          # whose backward runs
         self.number = next(_numbers)
         if state.depth < DEPTH:
             self.run(roots, grads)
@@ -236,6 +237,11 @@ def accumulate(t, g, create):
 
 def _accumulate(t, g, create):
     old = t._grad
+    if state.below is not None and not create:
+        if old is not None:
+            old.add_(g)
+            return
+        g = g.detach()
     if old is None:
         if create and g.requires_grad:
             t._grad = apply(COPY, (Tensor._of(g._value), g))

@@ -15,7 +15,7 @@ def enter_dual_level():
     if state.level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     state.level = dual.Level()
-    if state.door is None:
+    if state.door is state.below:
         state.door = state.level
     return 0
 
@@ -27,7 +27,7 @@ def exit_dual_level(*, level=None):
     if level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     if state.door is state.level:
-        state.door = None
+        state.door = state.below
     state.level.open, state.level = False, None
 
 

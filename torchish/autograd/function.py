@@ -367,8 +367,6 @@ def _connect(node, args, outs):
     node.outs = tuple(o._aval if isinstance(o, Tensor) else None for o in outs)
     node.place = where.here()
     node._plain_outs = [k for k, o in enumerate(outs) if _among(o, ctx._non_differentiable)]
-    if any(isinstance(o, Tensor) for o in outs):
-        node._close(outs)
     for k, o in enumerate(outs):
         if not isinstance(o, Tensor) or o._aval.dtype.kind not in "fcV" or _among(o, ctx._non_differentiable):
             continue
@@ -378,6 +376,8 @@ def _connect(node, args, outs):
                 o._nr = k
             continue
         o._fn, o._nr, o._req = node, k, False
+    if any(isinstance(o, Tensor) for o in outs):
+        node._close(outs)
 
 
 class Raising(Function):

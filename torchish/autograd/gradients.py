@@ -50,7 +50,8 @@ def _make_grads(outputs, grads, batched):
                     raise RuntimeError("grad can be implicitly created only for scalar outputs")
                 if out.dtype.is_complex:
                     raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
-                g = Tensor._of(program.record(TABLE["full"], (1.0,), (out._aval.shape, out.dtype)))
+                g = Tensor._of(program.record(TABLE["full"], (1.0,), (out._aval.shape, out.dtype))) if state.below is None else \
+                    state.below.made("ones_like", out)
             made.append(g)
             continue
         if not isinstance(g, Tensor):

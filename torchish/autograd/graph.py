@@ -5,7 +5,7 @@ import weakref
 from typing import NamedTuple
 
 from torchish.autograd import where
-from torchish.autograd.modes import state
+from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
 from torchish.tensor import Size, Tensor, device
 
@@ -288,8 +288,8 @@ class Packed:
         pack, self.unpack = hooks or state.saved_hooks[-1]
         self.nr, self.edge = nr, edge_of(t) if nr is None else None
         before = t._version
-        with _no_hooks():
-            self.packed = pack(plain_copy(t))
+        with _no_hooks(), no_grad():
+            self.packed = pack(t if hooks is None else plain_copy(t))
         if t._version != before:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
                                "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
@@ -301,8 +301,10 @@ class Packed:
         if not isinstance(t, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                             f"{type(t).__name__}")
-        t = plain_copy(t)
         edge = self.edge if self.nr is None else (node, self.nr)
+        if edge is None and not t.requires_grad and t._dual is None:
+            return t
+        t = plain_copy(t)
         if edge is not None and edge[0].__class__ is AccumulateGrad:
             t._req, t._accumulator = True, weakref.ref(edge[0])
         elif edge is not None:

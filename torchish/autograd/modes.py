@@ -18,7 +18,8 @@ class _State(threading.local):
     saved_hooks = ()
     multithreading = True
     level = None            # the innermost open level of forward mode
-    door = None             # what operations go through instead of the usual way: autocast, else the level
+    below = None            # the door of the dispatch modes that are on, below all the rest
+    door = None             # what operations go through instead of the usual way: autocast, else the level, else `below`
     transforms = ()         # the torch.func transforms that run, outermost first: levels of vmap, of forward mode, of reverse mode
     task = None             # the live backward pass that runs in this thread
     depth = 0               # how many of them run inside each other
@@ -168,12 +169,28 @@ class suspended:
 
     def __enter__(self):
         self.previous = state.level, state.door
-        if state.door is state.level:
-            state.door = self.outer
+        if state.door is (state.level or state.below):
+            state.door = self.outer or state.below
         state.level = self.outer
 
     def __exit__(self, *exc):
         state.level, state.door = self.previous
+
+
+class dispatched:
+    """What runs inside meets the dispatch modes behind the door `below`: by default none."""
+
+    def __init__(self, below=None):
+        self.below = below
+
+    def __enter__(self):
+        self.previous = state.below, state.door
+        if state.level is None and state.door is state.below:
+            state.door = self.below
+        state.below = self.below
+
+    def __exit__(self, *exc):
+        state.below, state.door = self.previous
 
 
 class transformed:
@@ -193,7 +210,7 @@ def in_float32(fn):
     """A function of several operations whose operands autocast casts to float32, as if it were one operation of its list."""
     @functools.wraps(fn)
     def call(*args, **kwargs):
-        if state.door is state.level:
+        if state.door is (state.level or state.below):
             return fn(*args, **kwargs)
         return state.door.in_float32(fn, args, kwargs)
     return call

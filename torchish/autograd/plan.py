@@ -48,7 +48,7 @@ def run(roots, grads, targets, keep, create):
 
     roots: edges; grads: their cotangents (Tensors); targets: the edges asked for, None for all leaves.
     """
-    if state.anomaly or state.saved_hooks or state.inference or state.level is not None:
+    if state.anomaly or state.saved_hooks or state.inference or state.level is not None or state.below is not None:
         return None
     key, nodes, index = [create], [], {}
     for (n, nr), g in zip(roots, grads):

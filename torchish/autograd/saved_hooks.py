@@ -61,19 +61,52 @@ def disable_saved_tensors_hooks(error_message):
         _disabled.message = previous
 
 
+class _Handle:
+    """Stands for a saved tensor."""
+
+    __slots__ = ("storage", "then", "tensor", "__weakref__")
+
+    def __init__(self, t):
+        self.storage, self.then, self.tensor = t._storage, t._storage.value, Tensor._of(t._value)
+        self.tensor._device = t._device
+
+
 class _Snapshots:
     """Keeps saved tensors as they were; arrays are immutable, so that takes no copy."""
 
-    cloned = {}             # nothing ever is
+    def __init__(self):
+        self._handles = weakref.WeakValueDictionary()       # what is seen of a storage at a version -> handle
+
+    @property
+    def tid_to_weakhandle(self):
+        """The saved tensors that are still needed: each once at each of its versions."""
+        return self._handles
+
+    @property
+    def cloned(self):
+        """{handle: tensor} of those that were written to since."""
+        return {h: h.tensor for h in self._handles.values() if h.storage.value is not h.then}
+
+    @property
+    def original(self):
+        """{handle: tensor} of those that were not."""
+        return {h: h.tensor for h in self._handles.values() if h.storage.value is h.then}
 
     def pack(self, t):
-        return Tensor._of(t._value)
+        key = id(t._storage), id(t._value)      # both live as long as the handle
+        handle = self._handles.get(key)
+        if handle is None:
+            handle = self._handles[key] = _Handle(t)
+        return handle
 
-    def unpack(self, t):
+    def unpack(self, handle):
         if _mutation.context is not self:
             raise AssertionError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was "
                                  "originally recorded.")
-        return t
+        return handle.tensor
+
+    def clear(self):
+        self._handles.clear()
 
 
 class _Mutation(threading.local):
@@ -94,6 +127,7 @@ def allow_mutation_on_saved_tensors():
         with saved_tensors_hooks(context.pack, context.unpack):
             yield context
     finally:
+        context.clear()
         _mutation.context = None
 
 

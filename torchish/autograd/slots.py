@@ -165,6 +165,8 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 @attach
 def detach(self):
     """A leaf that shares storage and version counter."""
+    if state.below is not None:
+        return state.below.detached(self)
     out = Tensor._wrap(self._storage, self._aval, self._view)
     if self._counter is not None:
         out._counter = self._counter

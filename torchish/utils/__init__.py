@@ -1,5 +1,5 @@
 """torch.utils."""
 
-from torchish.utils import _mode_utils, _pytree, checkpoint, data, dlpack, hooks
+from torchish.utils import _mode_utils, _python_dispatch, _pytree, checkpoint, data, dlpack, hooks
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks"]

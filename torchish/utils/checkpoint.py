@@ -1,17 +1,22 @@
 """torch.utils.checkpoint: save memory by computing intermediates again in the backward pass."""
 
+import collections
 import contextlib
 import enum
+import threading
 import warnings
 import weakref
 
-import torchish as torch
+from torchish._ops import OpOverload, OpOverloadPacket, aten
 from torchish.amp.settings import settings
 from torchish.api import random
 from torchish.autograd import Function, backward, enable_grad, where
+from torchish.autograd.graph import BackwardNode, opened, saved
 from torchish.autograd.modes import state
 from torchish.autograd.saved_hooks import saved_tensors_hooks
 from torchish.tensor import Tensor
+from torchish.utils._python_dispatch import TorchDispatchMode
+from torchish.utils._pytree import tree_map, tree_map_only
 
 __all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SAC_IGNORED_OPS",
            "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
@@ -26,6 +31,10 @@ Tip: To see a more detailed error message, either pass `debug=True` to
 with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to
 enable checkpoint\u2011debug mode globally.
 """
+TWICE = ("Unpack is being triggered for a tensor that was already unpacked once. {}If you are calling ctx.saved_tensors in backward, make "
+         "sure to do so only once. Otherwise please open an issue with details on your use case.")
+OVERLAP = ("Performing two backward calls that overlap (i.e. require the same saved activation in order to compute gradients) is not "
+           "allowed while under the torch.utils.checkpoint.GraphExecGroup context. ")
 _LOG = """ An error happened while unpacking tensors; dumping logs of latest computation
 because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`.
 
@@ -156,34 +165,55 @@ class _Place:
     """Stands for a saved tensor in the graph."""
 
 
-class _Inputs(Function):
-    """Holds the inputs as saved tensors, so that writing into them is noticed."""
+class _Inputs(BackwardNode):
+    """Keeps the inputs as a node does, so that writing into them is noticed."""
 
-    @staticmethod
-    def forward(ctx, *tensors):
-        ctx.save_for_backward(*tensors)
-        return torch.empty(0)
+    def __init__(self, args):
+        super().__init__((), ())
+        self.place = where.here()
+        self.kept = [(isinstance(a, Tensor), saved(a) if isinstance(a, Tensor) else a) for a in args]
 
-    @staticmethod
-    def backward(ctx, grad):
-        raise AssertionError("Did not expect to backward on this graph")
+    def name(self):
+        return "checkpoint"
+
+    def again(self):
+        return [opened(self, a) if is_tensor else a for is_tensor, a in self.kept]
 
 
 def _facts(x):
     return {"shape": x.shape, "dtype": x.dtype, "device": x.device}
 
 
+class GraphExecGroup:
+    """Context manager: the backward passes inside compute every checkpointed call again once at most, all together. No two of them may
+    need the same saved tensor."""
+
+    _now = threading.local()
+
+    def __enter__(self):
+        if self._get_current_group() is not None:
+            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {self._get_current_group()}")
+        self._now.group = self
+        return self
+
+    def __exit__(self, *exc):
+        self._now.group = None
+
+    @classmethod
+    def _get_current_group(cls):
+        return getattr(cls._now, "group", None)
+
+
 class _Frame:
-    """One checkpointed call: the places of what it saved, and the tensors again once backward asks for one of them."""
+    """One checkpointed call: the places of what it saved, and by backward pass the tensors again once it asks for one of them."""
 
     def __init__(self, run, args, early_stop, compare, debug):
         self.run, self.early_stop, self.compare, self.debug = run, early_stop, compare, debug
-        self.is_tensor = [isinstance(a, Tensor) for a in args]
-        self.others = [None if t else a for a, t in zip(args, self.is_tensor)]
-        needs = torch.empty(0).requires_grad_()
-        self.inputs = _Inputs.apply(needs, *(a for a in args if isinstance(a, Tensor))).grad_fn
-        self.places, self.facts, self.again = [], [], {}
-        self.lines = [], []     # with `debug`: of what the two runs saved
+        self.inputs = _Inputs(args)
+        self.places, self.facts = [], []
+        self.passes = weakref.WeakKeyDictionary()
+        self.complete = False       # whether the first run has ended
+        self.lines = [], []         # with `debug`: of what the two runs saved
 
     def note(self, x, again):
         if self.debug:
@@ -197,62 +227,79 @@ class _Frame:
         return place
 
     def unpack(self, place):
-        if place not in self.again:
-            self._recompute()
-        return self.again.pop(place)
+        group = GraphExecGroup._get_current_group()
+        key = group or state.task
+        again = self.passes.get(key) if key is not None else None
+        if again is None:
+            again = self._recomputed()
+            if key is not None:
+                self.passes[key] = again
+        x, again[place] = again[place], None
+        if x is None:
+            raise self._error(TWICE.format(OVERLAP if group is not None else ""), "")
+        return x
 
-    def _recompute(self):
-        found = []
+    def _recomputed(self):
+        """{place: tensor} of what a second run saves."""
+        found, again = [], weakref.WeakKeyDictionary()
 
         def collect(x):
+            x = x.detach() if x.requires_grad else x
             found.append(self.note(x, True))
             if len(found) > len(self.places):
-                raise self._error("trying to save more tensors during recomputation than during the original forward pass.")
+                if self.complete:
+                    raise self._error("trying to save more tensors during recomputation than during the original forward pass.")
+                return x
             place = self.places[len(found) - 1]()
             if place is not None:
-                self.again[place] = x.detach()
+                again[place] = x
             if self.early_stop and len(found) == len(self.places):
                 raise _Enough
-            return x.detach()
+            return x
 
-        self.again = weakref.WeakKeyDictionary()
         self.lines[True].clear()
-        _, *saved = self.inputs.saved_tensors
-        saved = iter(saved)
-        args = detach_variable(tuple(next(saved) if t else a for a, t in zip(self.others, self.is_tensor)))
         with contextlib.suppress(_Enough), saved_tensors_hooks(collect, lambda x: x), enable_grad():
-            self.run(True, args)
+            self.run(True, self.inputs.again())
         self._check(found)
+        return again
 
     def _check(self, found):
+        if len(found) > len(self.places):       # a backward inside of the first run, which goes on
+            return
         if len(found) != len(self.places):
             raise self._error("A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors "
                               f"saved during forward: {len(self.places)}\nNumber of tensors saved during recomputation: {len(found)}.")
         differ = [f"tensor at position {i}:\nsaved metadata: {a}\nrecomputed metadata: {b}\n"
-                  for i, (a, b) in enumerate(zip(self.facts, found)) if a != b]
+                  for i, (place, a, b) in enumerate(zip(self.places, self.facts, found)) if a != b and place() is not None]
         if self.compare and differ:
             raise self._error("Recomputed values for the following tensors have different metadata than during the forward pass.\n"
                               f"{''.join(differ)}.")
 
-    def _error(self, text):
+    def _error(self, text, tip=_TIP):
         text = "torch.utils.checkpoint: " + text
-        return CheckpointError(_LOG.format(*map("\n".join, self.lines), text) if self.debug else text + _TIP)
+        return CheckpointError(_LOG.format(*map("\n".join, self.lines), text) if self.debug else text + tip)
 
 
 def _without_reentry(function, args, kwargs, preserve, context_fn, determinism_check, early_stop, debug):
+    debug = _debug.over(debug)
+    if debug and context_fn is not noop_context_fn:
+        raise ValueError("debug=True is incompatible with non-default context_fn")
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     forward, recompute = context_fn()
+    if not state.grad:
+        return function(*args, **kwargs)
     then = _Circumstances(preserve)
 
     def run(again, args):
         with then.again() if again else contextlib.nullcontext(), recompute if again else forward:
             return function(*args, **kwargs)
 
-    with enable_grad():
-        frame = _Frame(run, args, _early_stop.over(early_stop), determinism_check == "default", _debug.over(debug))
+    frame = _Frame(run, args, _early_stop.over(early_stop), determinism_check == "default", debug)
     with saved_tensors_hooks(frame.pack, frame.unpack):
-        return run(False, args)
+        out = run(False, args)
+    frame.complete = True
+    return out
 
 
 # -- the functions ----------------------------------------------------------------------------------------------------
@@ -352,22 +399,108 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy function is told."""
+    """What a policy function is told beside the operation: its result. It is asked in the first run only."""
 
     def __init__(self, *, is_recompute, op_output=None):
         self.is_recompute, self.op_output = is_recompute, op_output
 
 
-SAC_IGNORED_OPS = set()
+SAC_IGNORED_OPS = {aten.detach.default}     # of these the two runs make different numbers
+SAVE = {CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, True}
+DIFFERENT = ("This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that changed "
+             "between forward and backward.")
+_RECOMPUTE, _CONSUMED = object(), object()
+
+
+class _Kept:
+    """A result kept outside the graph, and its version then."""
+
+    def __init__(self, x):
+        self.val, self.version = (x.detach(), x._version) if isinstance(x, Tensor) else (x, None)
+
+    def get_val(self, allow_cache_entry_mutation):
+        if not allow_cache_entry_mutation and self.version is not None and self.val._version != self.version:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return self.val
+
+
+class _CountingMode(TorchDispatchMode):
+    """Numbers the calls of each operation."""
+
+    def __init__(self, policy_fn, storage):
+        self.policy_fn, self.storage, self.func_counter = policy_fn, storage, collections.Counter()
+
+    @classmethod
+    def ignore_compile_internals(cls):
+        return True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in SAC_IGNORED_OPS:
+            return func(*args, **kwargs)
+        self.func_counter[func] += 1
+        return self.result(func, self.func_counter[func] - 1, args, kwargs)
+
+
+class _CachingTorchDispatchMode(_CountingMode):
+    """The first run: keeps the results that the policy wants."""
+
+    def result(self, func, number, args, kwargs):
+        out = func(*args, **kwargs)
+        policy = self.policy_fn(SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **kwargs)
+        self.storage[func][number] = tree_map(_Kept, out) if policy in SAVE else _RECOMPUTE
+        return out
+
+
+class _CachedTorchDispatchMode(_CountingMode):
+    """The second run: takes them."""
+
+    def __init__(self, policy_fn, storage, allow_cache_entry_mutation=False):
+        super().__init__(policy_fn, storage)
+        self.allow_cache_entry_mutation = allow_cache_entry_mutation
+
+    def __enter__(self):
+        self.func_counter.clear()
+        return super().__enter__()
+
+    def result(self, func, number, args, kwargs):
+        if func not in self.storage:
+            raise RuntimeError(f"{func} encountered during backward but not found in storage. {DIFFERENT}")
+        entry = self.storage[func].get(number)
+        if entry is None:
+            raise RuntimeError(f"{func} invocation index {number} encountered during backward but not found in storage. {DIFFERENT}")
+        if entry is _CONSUMED:
+            raise RuntimeError("Trying to backward an extra time. You are only allowed to backward once on any region computed under "
+                               "selective activation checkpoint.")
+        if entry is _RECOMPUTE:
+            return func(*args, **kwargs)
+        self.storage[func][number] = _CONSUMED
+        return tree_map_only(_Kept, lambda kept: kept.get_val(self.allow_cache_entry_mutation), entry)
+
+
+def _check_overload(op):
+    if isinstance(op, OpOverload):
+        return
+    advice = ("Please update the OpOverloadPacket to a specific OpOverload.For example, if you have `torch.ops.aten.mm`, change it to "
+              "`torch.ops.aten.mm.default`.") if isinstance(op, OpOverloadPacket) else ""
+    raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {advice}")
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
-    """Not there: operations are not dispatched one by one."""
-    raise NotImplementedError("create_selective_checkpoint_contexts: checkpoint smaller functions, each by torch.utils.checkpoint.checkpoint")
+    """The two contexts of `checkpoint(..., context_fn=...)` between which results travel instead of being computed again.
 
+    Of which operations tells a list of overloads (`torch.ops.aten.mm.default`), or a function `policy(context, op, *args, **kwargs)`
+    that returns a CheckpointPolicy or a bool. `allow_cache_entry_mutation`: results may have been written to meanwhile.
+    """
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            _check_overload(op)
 
-class GraphExecGroup:
-    """Not there: a second backward pass computes again."""
-
-    def __init__(self):
-        raise NotImplementedError("GraphExecGroup: give all losses to one torch.autograd.backward instead")
+        def policy(context, op, *args, **kwargs):
+            return op in policy_fn_or_list
+    elif callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    else:
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    storage = collections.defaultdict(dict)
+    return _CachingTorchDispatchMode(policy, storage), _CachedTorchDispatchMode(None, storage, allow_cache_entry_mutation)
