@@ -200,3 +200,18 @@ def test_tangents_can_be_switched_off(torch):
         finally:
             torch._C._set_fwd_grad_enabled(True)
         assert ad.unpack_dual(still).tangent is None and ad.unpack_dual(dual * 3).tangent == 3
+
+
+def test_a_tangent_is_laid_out_like_its_tensor(torch):
+    fwd = torch.autograd.forward_ad
+    memory = torch.arange(5.0)
+    with fwd.dual_level():
+        tangent = torch.ones(4)
+        dual = fwd.make_dual(memory[:4], tangent)
+        fwd.unpack_dual(dual).tangent.mul_(2)
+        assert tangent.tolist() == [1, 1, 1, 1]
+        assert fwd.unpack_dual(dual.as_strided((5,), (1,), 0)).tangent.tolist() == [2, 2, 2, 2, 0]
+        z, t = torch.zeros(2, dtype=torch.complex64), torch.ones(2, dtype=torch.complex64)
+        assert fwd.unpack_dual(fwd.make_dual(z, t)).tangent is t
+        assert fwd.unpack_dual(fwd.make_dual(z.conj(), t)).tangent is not t
+        assert fwd.unpack_dual(fwd.make_dual(z._neg_view(), t)).tangent is not t

@@ -183,3 +183,71 @@ def test_private_names_that_libraries_import(torch):
     assert functional._tuple_postprocess(((y,),), (False, True)) == (y,)
     assert functional._tuple_postprocess(((y,),), (True, False)) == (y,)
     assert functional._tuple_postprocess((y,), False) is y
+
+
+def test_gradients_in_a_box(torch):
+    class Twice(torch.autograd.Function):
+        boxed_grads_call = clear_saved_tensors_on_access = True
+
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * 2, y * 3
+
+        @staticmethod
+        def backward(ctx, grads):
+            assert type(grads) is list and len(ctx.saved_tensors) == 2
+            with raises(RuntimeError, "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set"):
+                ctx.saved_tensors
+            return grads.pop(0) * 2, grads.pop() * 3
+
+    x = torch.ones(2, requires_grad=True)
+    a, b = Twice.apply(x, x)
+    (a.sum() + b.sum()).backward()
+    assert x.grad.tolist() == [5, 5]
+
+
+def test_the_node_of_a_gradient_that_cannot_be_differentiated(torch):
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, number, y):
+            return x + y * number
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            return grad * 1, None, grad * 2
+
+    x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+    gx, = torch.autograd.grad(Once.apply(x, 2, y), x, torch.ones(2, requires_grad=True), create_graph=True)
+    assert gx.grad_fn.name() == "torch::autograd::Error" and [type(n).__name__ for n, _ in gx.grad_fn.next_functions] == [
+        "AccumulateGrad", "NoneType", "AccumulateGrad"]
+
+
+def test_a_function_of_old_style_under_the_first_vmap(torch):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = torch.arange(3.0)
+    assert torch._vmap_internals._vmap(Twice.apply)(x).tolist() == [0, 2, 4]
+    with raises(RuntimeError, "In order to use an autograd.Function with functorch transforms"):
+        torch.func.vmap(Twice.apply)(x)
+    with raises(RuntimeError, "vmap: We do not yet support calling random operations inside of vmap"):
+        torch._vmap_internals._vmap(torch.randn_like)(x)
+
+
+def test_resize_of_early_functions(torch):
+    import importlib
+    early = importlib.import_module(torch.__name__ + ".autograd._functions")
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    y = early.Resize.apply(x, (3, 2))
+    y.sum().backward()
+    assert y.shape == (3, 2) and x.grad.shape == (2, 3) and y.grad_fn.name() == "ResizeBackward"
+    with raises(RuntimeError, "requested resize to 4 (4 elements in total), but the given tensor has a size of 2x3 (6 elements)"):
+        early.Resize.apply(x, (4,))

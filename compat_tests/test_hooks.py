@@ -235,3 +235,27 @@ def test_anomaly_mode_tells_the_forward_call(torch):
         y = x.sqrt() * 0
         with pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan values in its 0th output"):
             y.sum().backward()
+
+
+def test_what_the_running_pass_will_do(torch):
+    a, b = (torch.tensor(v, requires_grad=True) for v in (1.0, 2.0))
+    c = a * 2
+    d, other = c.sin(), b.cos()
+    seen = []
+
+    def look(grad):
+        seen.append([n.name() for n in torch._C._current_graph_task_execution_order()])
+        seen.append([torch._C._will_engine_execute_node(t.grad_fn) for t in (c, d, other)])
+    root = d.exp()
+    root.register_hook(look)
+    with torch.autograd.set_multithreading_enabled(False):
+        root.backward()
+    assert seen == [["ExpBackward0", "SinBackward0", "MulBackward0", "torch::autograd::AccumulateGrad"], [True, True, False]]
+    with pytest.raises(RuntimeError, match="expects the current backward to be executed with multithreading disabled"):
+        root = a.exp()
+        root.register_hook(look)
+        root.backward()
+    with pytest.raises(RuntimeError, match="_current_graph_task_execution_order should only be called during the backward pass"):
+        torch._C._current_graph_task_execution_order()
+    with pytest.raises(RuntimeError, match="_will_engine_execute_node expects an grad_fn, but got Tensor"):
+        torch._C._will_engine_execute_node(d)

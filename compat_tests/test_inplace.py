@@ -247,3 +247,21 @@ def test_base_and_strides(torch):
         v.view(-1)
     assert v.reshape(-1).tolist() == v.flatten().tolist()
     assert x.detach()._base is None
+
+
+def test_nodes_of_in_place_functions(torch):
+    x, f = torch.full((2,), 2.0, requires_grad=True), torch.nn.functional
+    for name, write in (("Celu", torch.celu_), ("Elu", f.elu_), ("LeakyRelu", f.leaky_relu_), ("Threshold", lambda t: torch.threshold_(t, 1, 1)),
+                        ("Acosh", torch.acosh_), ("Exp", torch.exp_)):
+        assert write(x * 1).grad_fn.name() == f"{name}Backward{int(name != 'Exp')}"
+    for name in ("acosh", "asinh", "atanh"):
+        with pytest.raises(NotImplementedError, match=f"the derivative for 'inplace version of {name}' is not implemented."):
+            getattr(torch, name + "_")(x / 4 if name == "atanh" else x * 1).sum().backward()
+
+
+def test_distinct_elements_by_their_first_names(torch):
+    x = torch.tensor([3.0, 1.0, 3.0], requires_grad=True)
+    found, inverse = torch._unique(x)
+    assert found.tolist() == [1, 3] and inverse.numel() == 0 and found.grad_fn.name() == "UniqueBackward0"
+    assert [t.tolist() for t in torch._unique2(x, return_counts=True)] == [[1, 3], [], [1, 2]]
+    assert [t.tolist() for t in torch._VF.unique_dim(x, 0)] == [[1, 3], [1, 0, 1], [1, 2]]

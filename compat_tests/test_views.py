@@ -246,3 +246,28 @@ def test_no_elements_as_another_dtype(torch):
 def test_a_view_as_a_dtype_has_no_gradient(torch):
     a = torch.ones(2, requires_grad=True)
     assert not any(x.view(d).requires_grad for x in (a, a * 1) for d in (torch.float32, torch.int32, torch.float64))
+
+
+def test_view_replay(torch):
+    x = torch.ones(2, 2, requires_grad=True)
+
+    def written():
+        view = x.clone().view(-1)
+        view.add_(1)
+        return view.grad_fn.name()
+    assert written() == "AsStridedBackward0" and not torch.autograd.is_view_replay_enabled()
+    with torch.autograd._force_original_view_tracking(True):
+        assert written() == "ViewBackward0" and torch.autograd.is_view_replay_enabled()
+    assert written() == "AsStridedBackward0"
+
+
+def test_versions_that_are_set(torch):
+    x, y = torch.ones(2), torch.ones(2)
+    with torch.autograd._unsafe_preserve_version_counter((x, y)):
+        x.mul_(2)
+        y[0] = 3
+    assert (x._version, y._version, x.tolist()) == (0, 0, [2, 2])
+    torch._C._autograd._unsafe_set_version_counter((x,), (7,))
+    assert x._version == 7
+    with raises(RuntimeError, "Cannot set a version_counter to a value below 0: -1"):
+        torch._C._autograd._unsafe_set_version_counter((x,), (-1,))

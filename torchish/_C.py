@@ -6,10 +6,13 @@ from types import SimpleNamespace
 
 from torchish.autograd import SavedTensor, is_grad_enabled  # noqa: F401 - names of torch._C
 from torchish.autograd.function import DelayedError, UndefinedGrad
-from torchish.autograd.graph import AccumulateGrad
+from torchish.autograd.graph import AccumulateGrad, counter_of
 from torchish.autograd.modes import dispatched, state
+from torchish.autograd.pending import execution_order as _current_graph_task_execution_order  # noqa: F401
+from torchish.autograd.pending import will_execute as _will_engine_execute_node  # noqa: F401
 from torchish.autograd.saved_hooks import hooks_enabled
 
+has_lapack = True       # XLA's linear algebra
 _DisableTorchDispatch = dispatched
 _DisableFuncTorch = DisableTorchFunction = DisableTorchFunctionSubclass = contextlib.nullcontext
 
@@ -59,6 +62,19 @@ class _WeakTensorRef:
 _autograd = SimpleNamespace(SavedTensor=SavedTensor, _saved_tensors_hooks_is_enabled=hooks_enabled,
                             _get_current_graph_task_keep_graph=_keeps_graph)
 _functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, DelayedError=DelayedError, UndefinedGrad=lambda: UndefinedGrad.apply)
+
+
+def _unsafe_set_version_counter(tensors, versions):
+    """Each tensor's version counter is set."""
+    if len(tensors) != len(versions):
+        raise RuntimeError(f"tensors_len={len(tensors)}, versions_len={len(versions)}")
+    for t, version in zip(tensors, versions):
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
+        counter_of(t).version = version
+
+
+_autograd._unsafe_set_version_counter = _unsafe_set_version_counter
 
 
 def _current_graph_task_id():

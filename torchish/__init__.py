@@ -34,7 +34,7 @@ globals().update(_AUTOCAST)
 
 from torchish import accelerator, compiler, cpu, distributed, func, hub, multiprocessing, profiler, testing, types
 from torchish.func import vmap
-from torchish import _vmap_internals
+from torchish import _VF, _vmap_internals
 from torchish import distributions, library, masked, nested, signal
 from torchish.dropin import install
 

@@ -12,8 +12,11 @@ from torchish.autograd.batching import INPLACE, enter, leave, levels_of, like, o
 from torchish.autograd.modes import state
 from torchish.tensor import Tensor
 
-ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
-         "vmap or perform the randomness operation out of vmap")
+REFUSED = {
+    "error": "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
+             "vmap or perform the randomness operation out of vmap",
+    "legacy": "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of vmap as a "
+              "workaround"}
 SAME_BATCHED = ("Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch")
 UNBATCHED = ("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
              "necessary for your usage, please file an issue with functorch.")
@@ -43,8 +46,9 @@ def as_in_memory(array, t):
 def drawing_levels():
     """The running vmaps whose entries draw numbers of their own, outermost first."""
     running = batching.running()
-    if any(level.randomness == "error" for level in running):
-        raise RuntimeError(ERROR)
+    for level in running:
+        if level.randomness in REFUSED:
+            raise RuntimeError(REFUSED[level.randomness])
     return [level for level in running if level.randomness == "different"]
 
 

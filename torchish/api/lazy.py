@@ -41,5 +41,5 @@ def resolve_neg(input):
 
 
 BITS = (("conj", "conjugate", is_conj, conj), ("neg", "negative", is_neg, neg_view))
-METHODS = {f.__name__: f for f in (is_conj, is_neg, conj, resolve_conj, resolve_neg)}
-TORCH = METHODS | {"_conj": conj, "_neg_view": neg_view}
+METHODS = {f.__name__: f for f in (is_conj, is_neg, conj, resolve_conj, resolve_neg)} | {"_conj": conj, "_neg_view": neg_view}
+TORCH = METHODS

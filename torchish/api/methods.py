@@ -11,6 +11,7 @@ from torchish.api import (
     bounds,
     copies,
     creation,
+    distinct,
     indexing,
     kept,
     lazy,
@@ -33,7 +34,7 @@ from torchish.tensor import Tensor
 from torchish.tensor.printing import format_tensor
 from torchish.tensor.tensor import template
 
-for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **copies.METHODS, **lazy.METHODS, **linalg.METHODS,
+for _name, _fn in {**bind.method, **viewing.METHODS, **overloads.METHODS, **distinct.METHODS, **copies.METHODS, **lazy.METHODS, **linalg.METHODS,
                    **lowrank.METHODS, **random.METHODS, **kept.METHODS, **storages.METHODS}.items():
     if _name == "is_floating_point" or hasattr(Tensor, _name) and _name in ("item", "tolist"):
         continue

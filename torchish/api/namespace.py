@@ -8,6 +8,7 @@ from torchish.api import (
     bind,
     copies,
     creation,
+    distinct,
     factories,
     gammas,
     indexing,
@@ -86,6 +87,7 @@ def typename(obj):
 NAMESPACE = dict(bind.torch)
 NAMESPACE.update(viewing.TORCH)
 NAMESPACE.update(overloads.TORCH)
+NAMESPACE.update(distinct.TORCH)
 NAMESPACE.update(copies.TORCH)
 NAMESPACE.update(lazy.TORCH)
 NAMESPACE.update(random.TORCH)

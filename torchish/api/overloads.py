@@ -9,7 +9,7 @@ from torchish.api.bind import named, operand, put_out, static, variant
 from torchish.api.creation import empty_like, filled, finish, representable, tensor
 from torchish.api.lazy import BITS
 from torchish.api.viewing import _reshape, as_strided, expand
-from torchish.autograd.dispatch import CAST, apply, inplace, underived
+from torchish.autograd.dispatch import CAST, apply, inplace
 from torchish.autograd.modes import no_grad, state
 from torchish.ops import TABLE, dtypes
 from torchish.ops.promote import CTYPES
@@ -436,37 +436,6 @@ def TABLE_ARANGE(n):
     return arange(n)
 
 
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The distinct elements; a data-dependent shape, so the tensor is read."""
-    import numpy as np
-    u, inverse, counts = np.unique(input._numpy(), return_inverse=True, return_counts=True, axis=dim)
-    out = [underived(tensor(u), input, "Unique2Backward0" if dim is None else "UniqueDimBackward0",
-                     "_unique2" if dim is None else "unique_dim")]
-    if return_inverse:
-        shape = input._aval.shape if dim is None else (input._aval.shape[dim],)
-        out.append(tensor(inverse.reshape(shape).astype("int64")))
-    if return_counts:
-        out.append(tensor(counts.astype("int64")))
-    return out[0] if len(out) == 1 else tuple(out)
-
-
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """The elements without immediate repeats; a data-dependent shape, so the tensor is read."""
-    import numpy as np
-    a = input._numpy()
-    rows = a.reshape(-1) if dim is None else np.moveaxis(a, dim, 0)
-    new = np.ones(len(rows), bool)
-    new[1:] = (rows[1:] != rows[:-1]).reshape(len(rows) - 1, -1).any(1) if len(rows) > 1 else False
-    kept = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
-    out = [underived(tensor(kept), input, "UniqueConsecutiveBackward0", "unique_consecutive")]
-    if return_inverse:
-        inverse = np.cumsum(new) - 1
-        out.append(tensor(inverse.reshape(a.shape) if dim is None else inverse))
-    if return_counts:
-        out.append(tensor(np.diff(np.append(np.flatnonzero(new), len(rows)))))
-    return out[0] if len(out) == 1 else tuple(out)
-
-
 def bincount(input, weights=None, minlength=0):
     n = int(input._numpy().max()) + 1 if input.numel() else 0
     return apply(ROWS["bincount"], (input, weights), (minlength, builtins.max(n, minlength)))
@@ -567,12 +536,11 @@ def renamed(name, fn):
 TORCH = {f.__name__: f for f in (
     max, min, median, nanmedian, std, var, std_mean, var_mean, pow, where, unravel_index, matmul, positive, detach, argwhere, broadcast_shapes,
     is_tensor, numel, is_floating_point, is_complex, is_nonzero,
-    is_same_size, clone, result_type, isin, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, unique,
-    unique_consecutive,
-    bincount, norm, tensordot, fill)}
+    is_same_size, clone, result_type, isin, can_cast, promote_types, equal, allclose, einsum, meshgrid, repeat_interleave, bincount, norm,
+    tensordot, fill)}
 METHODS = {f.__name__: f for f in (
     max, min, median, nanmedian, std, var, pow, where, matmul, positive, argwhere, type_as, resize_as_, clone, equal,
-    allclose, repeat_interleave, unique, unique_consecutive, bincount, norm, to, contiguous,
+    allclose, repeat_interleave, bincount, norm, to, contiguous,
     copy_, zero_, fill_, numpy, __array__, resize_, set_)}
 METHODS["type"], METHODS["where"] = type_, where_method
 for _home in (numeric, spectral):

@@ -346,7 +346,7 @@ def as_strided(input, size, stride, storage_offset=None):
     root = input
     if input._view is not None:
         root = _retyped(input._meta.base if input._meta is not None else Tensor._wrap(input._storage, input._storage.value.aval), input.dtype)
-    out = view(ROW["as_strided"], root, (), (tuple(size), tuple(stride), start))
+    out = view(ROW["as_strided"], root, (), (tuple(size), tuple(stride), start if start or storage_offset is not None else None))
     for _, _, is_set, set_bit in BITS:
         if is_set(input):
             out = set_bit(out)

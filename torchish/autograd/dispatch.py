@@ -104,7 +104,8 @@ def node_of(op, sig, wrt, args, outs, pull=None):
         a = args[i]
         edges.append((a._fn, a._nr) if a._fn is not None and a._meta is None else edge_of(a))
     if op.underivable:
-        return NotImplementedNode(tuple(edges), sig.outs, op.underivable)
+        named = op.underivable.startswith("inplace")
+        return (node_class(op.node, UnderivedNode) if named else NotImplementedNode)(tuple(edges), sig.outs, op.underivable)
     pull = pull or sig.plans.get(wrt) or pull_of(sig, wrt)
     kept = []
     for i in pull.passed:

@@ -162,10 +162,13 @@ class Level:
 
     def rewrite(self, t, new):
         old = self.tangent(t)
-        if old is None and t._meta is not None:
-            base = t._meta.base
-            self.put(base, _zeros(base))
-            old = self.tangent(t)
+        base = t._meta.base if t._meta is not None else None
+        if old is None and base is not None:
+            if _same_memory(t, base):
+                self.put(base, new)
+            else:
+                self.put(base, _zeros(base))
+                old = self.tangent(t)
         if old is None:
             self.put(t, new)
         else:
@@ -236,6 +239,11 @@ def detached(t):
 
 def differentiable(t):
     return t._aval.dtype.kind in "fcV"
+
+
+def _same_memory(t, base):
+    """Whether a view shows its base as it is."""
+    return (t._aval, t.stride(), t.storage_offset()) == (base._aval, base.stride(), base.storage_offset())
 
 
 def _zeros(like):

@@ -51,7 +51,7 @@ def make_dual(tensor, tangent, *, level=None):
     if now is None or (level is not None and level < 0):
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     if tangent.shape == tensor.shape and not _laid_out_alike(tensor, tangent):
-        tangent = tangent.clone()       # views of the two must stay in step
+        tangent = _laid_out(tensor, tangent)
     return dual.begin(now, tensor, tangent)
 
 
@@ -60,8 +60,23 @@ def _is_fwd_grad_enabled():
     return state.forward
 
 
+def _memory(t):
+    return t._storage.value.aval.size
+
+
 def _laid_out_alike(a, b):
-    return a.stride() == b.stride() and a._storage.value.aval.size == b._storage.value.aval.size
+    """Whether views of the two stay in step. A vmap keeps a tangent as it is."""
+    return b._aval.traced.__class__ is tuple or a.stride() == b.stride() and _memory(a) == _memory(b) and \
+        a.is_conj() == b.is_conj() and a.is_neg() == b.is_neg()
+
+
+def _laid_out(tensor, tangent):
+    """A copy of the tangent in as much memory, and at the same places of it."""
+    if _memory(tensor) == tensor.numel():
+        return tangent.clone()
+    memory = tangent.new_zeros(_memory(tensor)).as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+    memory.copy_(tangent)
+    return memory
 
 
 class UnpackedDualTensor(NamedTuple):

@@ -86,12 +86,25 @@ class FunctionCtx:
         if self.saved_for_forward is not None:
             return self.saved_for_forward
         node = self._node()
-        return node._open() if node is not None else tuple(opened(None, s) for s in self._kept)    # a ctx may outlive its graph
+        if node is None:        # a ctx may outlive its graph
+            return tuple(opened(None, s) for s in self._kept)
+        if not node._function.clear_saved_tensors_on_access or not node._closed:
+            return node._open()
+        if self._kept is CLEARED:
+            raise RuntimeError(ONE_ACCESS)
+        found = node._open()
+        node._saved, self._kept = [], CLEARED
+        return found
 
     @property
     def saved_variables(self):
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
+
+
+CLEARED = []        # in the place of what was handed out and let go
+ONE_ACCESS = ("saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. Either access "
+              "saved_tensors only once, or set clear_saved_tensors_on_access=False.")
 
 
 class BackwardCFunction(BackwardNode):
@@ -164,7 +177,7 @@ class BackwardCFunction(BackwardNode):
             if fn is not Function.vjp:
                 raise RuntimeError(TWO_BACKWARDS)
             fn = cls.backward
-        out = fn(self.ctx, *grads)
+        out = fn(self.ctx, grads) if cls.boxed_grads_call else fn(self.ctx, *grads)
         out = list(out) if isinstance(out, (tuple, list)) else [out]
         return self._checked(out)
 
@@ -206,9 +219,13 @@ class FunctionMeta(type):
 
 
 class Function(FunctionCtx, metaclass=FunctionMeta):
-    """Base of custom operations: static `forward`, `backward` (or `vjp`), optionally `setup_context`, `jvp`, `vmap`."""
+    """Base of custom operations: static `forward`, `backward` (or `vjp`), optionally `setup_context`, `jvp`, `vmap`.
 
-    generate_vmap_rule = False
+    boxed_grads_call: backward gets one list of gradients, which it may empty on the way.
+    clear_saved_tensors_on_access: `ctx.saved_tensors` can be read once and is let go.
+    """
+
+    generate_vmap_rule = boxed_grads_call = clear_saved_tensors_on_access = False
 
     def __init__(self, *args, **kwargs):
         warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
@@ -283,6 +300,8 @@ NO_SETUP = ("In order to use an autograd.Function with functorch transforms (vma
 def inside_transforms(cls, args, kwargs):
     """`apply` inside transforms, which act on it innermost first."""
     if cls.setup_context is Function.setup_context:
+        if all(t.__class__ is Level and t.randomness == "legacy" for t in state.transforms):
+            return recorded(cls, args, kwargs, cls.forward, cls._backward_cls)
         raise RuntimeError(NO_SETUP)
     return _below(cls, args, kwargs, state.transforms)
 
@@ -393,7 +412,18 @@ class Raising(Function):
         raise RuntimeError(ctx.message)
 
 
-Raising._backward_cls = node_class("Error", BackwardCFunction)
+class Error(BackwardCFunction):
+    """Its node: an edge for every tensor's place, also where there is None."""
+
+    def name(self):
+        return "torch::autograd::Error"
+
+    @property
+    def next_functions(self):
+        return tuple(e or (None, 0) for e in self.edges[2:])
+
+
+Raising._backward_cls = Error
 
 
 class DelayedError:

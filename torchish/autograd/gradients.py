@@ -179,7 +179,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 def _batched(outputs, inputs, grads, keep, create, allow_unused, materialize):
     """One pass for all entries of the batch."""
     n = next(g._aval.shape[0] for g in grads if g is not None)
-    with level_of(n) as level:
+    with level_of(n, "legacy") as level:
         found = grad(outputs, inputs, [None if g is None else enter(g, level, 0) for g in grads], retain_graph=keep,
                      create_graph=create, allow_unused=allow_unused, materialize_grads=materialize)
         return tuple([None if g is None else leave(g, level, 0) for g in found])

@@ -229,7 +229,10 @@ def view_node(t, base):
     from torchish.program import signature
     op, numbers = chain_op(t._view.chain)
     sig = signature(op, (base._value, *numbers), ())
-    return node_of(op, sig, (0,), (base, *numbers), ())
+    node = node_of(op, sig, (0,), (base, *numbers), ())
+    if state.view_replay:
+        node.__class__ = node_class(t._view.chain[-1][0].node, OpNode)
+    return node
 
 
 NOT_IN_INFERENCE = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
@@ -513,7 +516,7 @@ class SavedTensor:
         kept = getattr(node, name)
         if kept is FREED:
             raise RuntimeError(FREED_HOOKS)
-        s = kept[place]
+        s = None if place is None else kept[place]
         if s is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         if s.__class__ is Packed:

@@ -17,6 +17,7 @@ class _State(threading.local):
     check_nan = True
     saved_hooks = ()
     multithreading = True
+    view_replay = False     # whether a view whose base was written gets the node of its own function instead of AsStrided
     level = None            # the innermost open level of forward mode
     below = None            # the door of the dispatch modes that are on, below all the rest
     door = None             # what operations go through instead of the usual way: autocast, else the level, else `below`
@@ -144,21 +145,38 @@ class set_forward_enabled(_Switch):
     flag = "forward"
 
 
-class set_multithreading_enabled(_Mode):
-    """A flag that is kept for scripts: backward runs in the thread that calls it, always."""
+class _Flag(_Mode):
+    """A flag of the thread, set when the object is made; as a context manager it is what it was afterwards."""
 
     def __init__(self, mode):
-        self.previous = state.multithreading
-        self.mode = state.multithreading = bool(mode)
+        self.previous, self.mode = getattr(state, self.name), bool(mode)
+        setattr(state, self.name, self.mode)
 
     def __enter__(self):
-        """The flag was set when the object was made."""
+        """Set already."""
 
     def __exit__(self, *exc):
-        state.multithreading = self.previous
+        setattr(state, self.name, self.previous)
 
     def clone(self):
         return self.__class__(self.mode)
+
+
+class set_multithreading_enabled(_Flag):
+    """Kept for scripts: backward runs in the thread that calls it, always."""
+
+    name = "multithreading"
+
+
+class _force_original_view_tracking(_Flag):
+    """Whether a view whose base was written gets the node of its own function instead of AsStrided."""
+
+    name = "view_replay"
+
+
+def is_view_replay_enabled():
+    """What `_force_original_view_tracking` set."""
+    return state.view_replay
 
 
 class suspended:

@@ -225,6 +225,8 @@ class Call:
         """Where the node keeps an operand or a result, or None; 0 when it was freed."""
         pull, kept = self.node.pull, self.node.saved
         at = self.names.index(name) if name in self.names else None
+        if getattr(self.row, "starred", False) and at == len(self.names) - 1:
+            return None         # a list
         if at in pull.passed:
             return None if at in pull.unsaved else pull.passed.index(at)
         result = None if at is not None else self.results.index(name) if name in self.results else _NUMBERED.get(name)
@@ -268,8 +270,11 @@ def attribute(node, name):
 
 
 def raw(node, name):
-    """`node._raw_saved_<name>`: the saved tensor, which can be given hooks."""
-    i = Call(node).place(name) if name in NAMES.get(node.name(), ()) else None
+    """`node._raw_saved_<name>`: the saved tensor, which can be given hooks; several for a list of them."""
+    call = Call(node)
+    if name == "indices" and call.row.starred:
+        return tuple([SavedTensor(node, "saved", i) for i in _index_places(call)])
+    i = call.place(name) if name in NAMES.get(node.name(), ()) else None
     if i is None:
         raise AttributeError(f"'{type(node).__name__}' object has no attribute '_raw_saved_{name}'")
     return SavedTensor(node, "saved", i)
@@ -345,6 +350,14 @@ def _choice(name, values):
     return lambda call: values.index(call.attrs[name]) if call.attrs.get(name) in values else MISSING
 
 
+def _double(name):
+    """An argument that PyTorch's node holds as a double."""
+    def read(call):
+        value = call.attrs.get(name, MISSING)
+        return float(value) if type(value) is int and not call.node.name().startswith(("Dist", "Norm", "Renorm", "MultiMargin")) else value
+    return read
+
+
 def _scale(k):
     """The scale factor of a resampled dimension, counted from the last; None where the size was given."""
     def read(call):
@@ -373,9 +386,14 @@ def _indices(call):
     """The index tensors by dimension, None where a dimension has none."""
     if not call.row.starred or call.node.saved is FREED:
         return MISSING
-    kept = iter([opened(call.node, s) for i, s in zip(call.node.pull.passed, call.node.saved) if i >= len(call.names) - 1])
+    return tuple([None if i is None else opened(call.node, call.node.saved[i]) for i in _index_places(call)])
+
+
+def _index_places(call):
+    """Where the node keeps the index tensor of each dimension, up to the last that has one."""
+    places = iter([k for k, i in enumerate(call.node.pull.passed) if i >= len(call.names) - 1])
     present = call.attrs["present"]
-    return tuple([next(kept) if p else None for p in present[:max(k for k, p in enumerate(present) if p) + 1]])
+    return [next(places) if p else None for p in present[:max(k for k, p in enumerate(present) if p) + 1]]
 
 
 _CONSTANTS = {("relu6", "min_val"): 0, ("relu6", "max_val"): 6, ("square", "exponent"): 2, ("softsign", "self"): None,
@@ -393,8 +411,10 @@ FACTS = {
     "output_padding": _spread("output_padding", 0),
     "transposed": lambda call: call.row.name.startswith("conv_transpose"),
     "bias_sym_sizes_opt": lambda call: tuple(b.shape) if isinstance(b := call.operands.get("bias"), Aval) else (0,),
-    "storage_offset": _number("start", MISSING),
+    "storage_offset": lambda call: call.attrs.get("start", MISSING),
     "output_size": lambda call: tuple(call.sig.outs[0].shape[2:]) if call.sig.outs[0].ndim == call.dims + 2 else MISSING,
+    "p": _double("p"), "eps": _double("eps"),
+    "align_corners": lambda call: bool(call.attrs.get("align_corners")),
     "scales": _scale(-1), "scales_w": _scale(-1), "scales_h": _scale(-2), "scales_d": _scale(-3),
     "padding_idx": lambda call: _unsigned(-1 if (at := call.attrs.get("padding_idx")) is None else at),
     "scale_grad_by_freq": lambda call: False, "sparse": lambda call: False,

@@ -16,7 +16,11 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+    return mapped_over(func, in_dims, out_dims, randomness, chunk_size)
 
+
+def mapped_over(func, in_dims, out_dims, randomness, chunk_size=None):
+    """`vmap` with checked options."""
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         for d in tree_leaves(out_dims):

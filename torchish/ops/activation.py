@@ -62,7 +62,7 @@ def hardtanh(input, /, min_val=-1.0, max_val=1.0):
     return _hardtanh(input, min_val, max_val)
 
 
-@op(names="functional", connects="0")
+@op(names="functional", connects="0", inplace_node="LeakyReluBackward1")
 @in_single
 def leaky_relu(input, /, negative_slope=0.01):
     kernel("leaky_relu_cpu", input, "f")
@@ -91,7 +91,7 @@ def _checked_elu(x, alpha, scale, rate):
     return _elu(x, alpha, scale, rate)
 
 
-@op(names="functional")
+@op(names="functional", inplace_node="EluBackward1")
 @in_single
 def elu(input, /, alpha=1.0):
     return _checked_elu(input, alpha, 1.0, 1.0)
@@ -103,7 +103,7 @@ def selu(input, /):
     return _checked_elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
 
-@op(names="torch functional", node="CeluBackward0")
+@op(names="torch functional", node="CeluBackward0", inplace_node="CeluBackward1")
 @in_single
 def celu(input, /, alpha=1.0):
     if alpha == 0:
@@ -205,7 +205,7 @@ def softsign(input, /):
     return input / (1 + magnitude(input))
 
 
-@op(names="torch functional", inplace=True)
+@op(names="torch functional", inplace=True, inplace_node="ThresholdBackward1")
 def threshold(input, /, threshold, value):
     return jnp.where(input <= threshold, jnp.asarray(value, input.dtype), input)
 

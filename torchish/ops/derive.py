@@ -17,9 +17,10 @@ class InplaceOp(Derived):
     """`row` computed and cast to operand 0's dtype, as an in-place write stores it."""
 
     def __init__(self, row):
-        self.row, self.name, self.node, self.attrs = row, row.name + "_", row.node, row.attrs
+        self.row, self.name, self.attrs = row, row.name + "_", row.attrs
+        self.node = row.extra.get("inplace_node", row.node)
         self.differentiable, self.result, self.saves, self.guards = row.differentiable, row.result, row.saves, row.guards
-        self.underivable = row.underivable and row.underivable + "_"
+        self.underivable = row.extra.get("inplace_underivable") or row.underivable and row.underivable + "_"
         self.connects, self.varying = row.connects, row.varying
         self.digest = "in-place " + row.name
 

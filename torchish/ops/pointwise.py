@@ -330,9 +330,12 @@ unary("atan", jnp.arctan, aliases="arctan")
 unary("sinh", jnp.sinh)
 unary("cosh", jnp.cosh)
 unary("tanh", jnp.tanh, names="torch method", result=lambda y, ct, x: ct * jnp.conj(1 - y * y))
-unary("asinh", jnp.arcsinh, aliases="arcsinh")
-unary("acosh", jnp.arccosh, aliases="arccosh")
-unary("atanh", jnp.arctanh, aliases="arctanh")
+unary("asinh", jnp.arcsinh, aliases="arcsinh", inplace_node="AsinhBackward1",
+      inplace_underivable="inplace version of asinh")
+unary("acosh", jnp.arccosh, aliases="arccosh", inplace_node="AcoshBackward1",
+      inplace_underivable="inplace version of acosh")
+unary("atanh", jnp.arctanh, aliases="arctanh", inplace_node="AtanhBackward1",
+      inplace_underivable="inplace version of atanh")
 unary("deg2rad", lambda x: x * (math.pi / 180), node="Deg2RadBackward0")
 unary("rad2deg", lambda x: x * (180 / math.pi), node="Rad2DegBackward0")
 
@@ -637,7 +640,7 @@ def polar(abs, angle, /):
     return lax.complex(r * jnp.cos(a), r * jnp.sin(a))
 
 
-@op(inplace=True, name="conj_physical")
+@op(inplace=True, name="conj_physical", inplace_node="ConjPhysicalBackward1")
 def conj_physical(input, /):
     return jnp.conj(input)
 

@@ -26,6 +26,7 @@ class Op:
     keeps      an expensive computation: the backward uses what the forward computed on the way; True, or for which attributes
     differentiable  False: the result never requires grad
     underivable     the result requires grad, but PyTorch has no derivative: its name, for the error of the backward
+    inplace_node, inplace_underivable    the same two facts of the method with a trailing underscore, where they are others
     varying    positions of number operands that change at every call (never constants in an executable)
     """
 

@@ -260,9 +260,9 @@ def unfold_view(input, /, dim, size, step):
     return jnp.moveaxis(jnp.take(input, index, axis=dim), dim + 1, -1)
 
 
-@view_op(lambda sizes, strides, offset, size, stride, start: (tuple(size), tuple(stride), start))
+@view_op(lambda sizes, strides, offset, size, stride, start: (tuple(size), tuple(stride), start or 0))
 def as_strided(input, /, size, stride, start):
-    index = np.full((), start)
+    index = np.full((), start or 0)
     for n, s in zip(size, stride):
         index = index[..., None] + s * np.arange(n)
     return input.reshape(-1)[index.reshape(size)]
