@@ -64,6 +64,8 @@ def test_growing_leaves_the_views_behind():
 def test_derivatives_that_pytorch_lacks():
     x = torch.tensor([[0.0, 1.0], [2.0, 0.5], [1.0, 3.0]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(torch.nn.functional.pdist, (x,))
+    zeros = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda t: torch.ones(1, dtype=t.dtype).scatter_reduce(0, torch.tensor([0, 0]), t, "prod"), (zeros,))
     y = torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(torch.igamma, (y, torch.tensor([1.5, 4.0], dtype=torch.float64)), check_forward_ad=True)
 

@@ -172,21 +172,35 @@ def combine(x, where, v, name, include_self):
 
 @jax.custom_jvp
 def _product_scattered(base, where, v):
-    """Products into places of a flat array; PyTorch's derivative, each factor's slope being the product of the others. The places are an
-    argument, for a derivative that closed over a tracer would keep it beyond its trace."""
+    """Products into places of a flat array; each factor's slope is the product of the others. The places are an argument, for a derivative
+    that closed over a tracer would keep it beyond its trace."""
     return base.at[where].multiply(v)
 
 
 @_product_scattered.defjvp
 def _product_scattered_jvp(primals, tangents):
     (base, where, v), (tb, _, tv) = primals, tangents
-    y = _product_scattered(base, where, v)
-    one = jnp.where(base == 0, 1, base)
-    none = jnp.zeros_like(base).at[where].add((v == 0).astype(v.dtype))
-    alone = (v == 0) & (none[where] == 1)
-    others = _product_scattered(base, where, jnp.where(alone, 1, v))[where]
-    slope = jnp.where(alone, others, y[where] / jnp.where(v == 0, 1, v))
-    return y, (tb * _product_scattered(one, where, v) / one).at[where].add(tv * slope)
+    slope = base[where] * _product_of_others(where, v)
+    return _product_scattered(base, where, v), (tb * _product_scattered(jnp.ones_like(base), where, v)).at[where].add(tv * slope)
+
+
+def _product_of_others(where, v):
+    """For each factor the product of those that go to the same place: without a division, so that every order has its derivative."""
+    if not v.size:
+        return v
+    order = jnp.argsort(where, stable=True)
+    x, new = v[order], jnp.diff(where[order]) != 0
+
+    def within(a, b):
+        (starts, before), (start, here) = a, b
+        return starts | start, jnp.where(start, here, before * here)
+
+    def running(first, shifted, **way):
+        return lax.associative_scan(within, (first, jnp.where(first, 1, shifted)), **way)[1]
+    edge = jnp.ones(1, bool)
+    before = running(jnp.concatenate([edge, new]), jnp.roll(x, 1))
+    after = running(jnp.concatenate([new, edge]), jnp.roll(x, -1), reverse=True)
+    return jnp.zeros_like(v).at[order].set(before * after)
 
 
 def _evenly_scattered(base, where, v, name):
