@@ -1,6 +1,7 @@
 """torch.linalg and its older neighbours: what fails, what is returned, and gradients through factorisations."""
 
 import pytest
+from checks import raises
 
 SINGULAR = "The diagonal element 1 is zero, the inversion could not be completed because the input matrix is singular."
 
@@ -174,3 +175,30 @@ def test_addbmm_grows_in_place(torch):
 def test_cov_looks_at_its_weights(torch):
     with pytest.raises(RuntimeError, match=r"cov\(\): fweights cannot be negative"):
         torch.cov(torch.ones(2), fweights=torch.tensor([1, -1]))
+
+
+def test_singular_vectors_beyond_the_values(torch):
+    for shape in ((2, 3), (3, 2)):
+        x = torch.tensor([[2.0, 0.5, 1.0], [0.0, 1.0, -1.0]], dtype=torch.float64).reshape(shape).requires_grad_()
+        u, s, vh = torch.linalg.svd(x)
+        thin = torch.linalg.svd(x, full_matrices=False)
+        assert u.shape == (shape[0],) * 2 and vh.shape == (shape[1],) * 2
+        projector = (u[:, :1] @ u[:, :1].T)[0, 0] + s[1]
+        expected = (thin[0][:, :1] @ thin[0][:, :1].T)[0, 0] + thin[1][1]
+        got, want = (torch.autograd.grad(f, x)[0] for f in (projector, expected))
+        assert torch.allclose(got, want) and float(got.abs().sum()) > 0.1
+
+
+def test_decompositions_without_a_derivative(torch):
+    x = torch.tensor([[1.0, 2.0], [0.5, 1.0], [3.0, -1.0]], requires_grad=True)
+    for f, text in ((lambda: torch.linalg.qr(x, "complete")[1], "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."),
+                    (lambda: torch.linalg.qr(x, "r")[1], "The derivative of linalg.qr depends on Q, which is not computed when mode='r'."),
+                    (lambda: torch.geqrf(x)[0], "the derivative for 'geqrf' is not implemented."),
+                    (lambda: torch.linalg.ldl_factor(x[:2])[0], "derivative for aten::linalg_ldl_factor_ex is not implemented"),
+                    (lambda: torch.bincount(torch.tensor([0, 1, 1]), x[:, 0]), "derivative for aten::bincount is not implemented")):
+        y = f()
+        assert y.requires_grad
+        with raises(RuntimeError, text):
+            y.sum().backward()
+    wide, = torch.autograd.grad(torch.linalg.qr(x.T, "complete")[1].abs().sum(), x)
+    assert wide.shape == x.shape

@@ -217,10 +217,11 @@ def _compile(public, parameters, lines, **names):
 
 
 def variants(row):
-    """Where PyTorch's node depends on an argument: for its values (`by`), the row with another node name (and saved set), or none."""
-    def made(node, saves):
+    """Where PyTorch's node depends on an argument: for its values (`by`), the row with another node name (and saved set, and reason why it
+    has no derivative), or none."""
+    def made(node, saves, underivable=None):
         return Op(row.name, row.fn, names="", node=node, saves=saves, result=row.result, connects=row.connects,
-                  underivable=None if node else f"aten::{row.name}", keeps=row.keeps, multi=row.multi)
+                  underivable=underivable if node else f"aten::{row.name}", keeps=row.keeps and not underivable, multi=row.multi)
     return {key: made(*(node if isinstance(node, tuple) else (node, row.saves))) for key, node in row.extra.get("variants", {}).items()}
 
 

@@ -72,7 +72,8 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
 def qr(input, some=True, *, out=None):
     """The QR decomposition; torch.linalg.qr is its successor."""
     linalg._tensors("qr", input=input)
-    return linalg._result("qr", "Q R", apply(TABLE["linalg_qr"], (input,), ("reduced" if some else "complete",)), out)
+    mode = "reduced" if some else "complete"
+    return linalg._result("qr", "Q R", apply(bind.variant(TABLE["linalg_qr"], A=input, mode=mode), (input,), (mode,)), out)
 
 
 @in_float32

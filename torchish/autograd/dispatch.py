@@ -6,6 +6,7 @@ from torchish.autograd.graph import (
     CopySlices,
     NotImplementedNode,
     OpNode,
+    RefusingNode,
     UnderivedNode,
     ViewMeta,
     Watch,
@@ -104,8 +105,7 @@ def node_of(op, sig, wrt, args, outs, pull=None):
         a = args[i]
         edges.append((a._fn, a._nr) if a._fn is not None and a._meta is None else edge_of(a))
     if op.underivable:
-        named = op.underivable.startswith("inplace")
-        return (node_class(op.node, UnderivedNode) if named else NotImplementedNode)(tuple(edges), sig.outs, op.underivable)
+        return underivable_node(op, tuple(edges), sig.outs)
     pull = pull or sig.plans.get(wrt) or pull_of(sig, wrt)
     kept = []
     for i in pull.passed:
@@ -125,6 +125,16 @@ def node_of(op, sig, wrt, args, outs, pull=None):
     if outs and (op.saves or pull.results):
         save_results(node, op, outs)
     return node
+
+
+def underivable_node(op, edges, outs):
+    """The node of an op without a derivative, by the form of `Op.underivable`."""
+    text = op.underivable
+    if text.endswith("."):
+        return node_class(op.node, RefusingNode)(edges, outs, text)
+    if text.startswith("'"):
+        return node_class(op.node, UnderivedNode)(edges, outs, text.strip("'"))
+    return NotImplementedNode(edges, outs, text)
 
 
 def node_class_of(op):

@@ -491,6 +491,15 @@ class UnderivedNode(NotImplementedNode):
         raise NotImplementedError(f"the derivative for '{self.function}' is not implemented.")
 
 
+class RefusingNode(NotImplementedNode):
+    """The same, with a sentence of its own."""
+
+    name = BackwardNode.name
+
+    def run(self, cts, needed):
+        raise RuntimeError(self.function)
+
+
 def differentiated(name, aval):
     """Whether PyTorch has an edge for an operand that needs no gradient: tensors, and numbers wrapped into one."""
     if hasattr(aval, "dtype"):

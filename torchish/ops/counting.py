@@ -17,7 +17,7 @@ def one_hot(input, /, num_classes):
     return (input[..., None] == jnp.arange(num_classes)).astype("int64")
 
 
-@op(differentiable=False)
+@op(underivable="aten::bincount")
 def bincount(input, weights=None, /, minlength=0, *, length=None):
     """`length` is static (the binding reads the largest value)."""
     if dtype_of(input).category != 1 or input.ndim != 1:

@@ -323,7 +323,10 @@ def cholesky_inverse(input, /, upper=False):
 
 # ---- QR and products of reflections
 
-@op(names="linalg", multi="Q R", saves="ri", keeps=True)
+@op(names="linalg", multi="Q R", saves="ri", keeps=True, by="(mode, A._aval.ndim > 1 and A._aval.shape[-2] > A._aval.shape[-1])", variants={
+    ("r", tall): ("LinalgQrBackward0", "", "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+                  "linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.") for tall in (False, True)}
+    | {("complete", True): ("LinalgQrBackward0", "", "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")})
 def linalg_qr(A, /, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
@@ -336,7 +339,7 @@ def linalg_qr(A, /, mode="reduced"):
     return tuple(jnp.linalg.qr(A, mode=mode))
 
 
-@op(multi="a tau", differentiable=False)
+@op(multi="a tau", underivable="'geqrf'")
 def geqrf(input, /):
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")

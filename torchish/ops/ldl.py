@@ -96,7 +96,7 @@ def _factor(a, hermitian):
     return jnp.tril(ld), pivots.astype("int32"), info.astype("int32")
 
 
-@op(name="linalg_ldl_factor_ex", names="", multi="LD pivots info", differentiable=False)
+@op(name="linalg_ldl_factor_ex", names="", multi="LD pivots info", underivable="aten::linalg_ldl_factor_ex")
 def linalg_ldl_factor_ex(A, /, hermitian=False):
     square("torch.linalg.ldl_factor_ex", A)
     floating("torch.linalg.ldl_factor_ex", A, "ldl_factor_kernel_cpu")

@@ -331,11 +331,11 @@ unary("sinh", jnp.sinh)
 unary("cosh", jnp.cosh)
 unary("tanh", jnp.tanh, names="torch method", result=lambda y, ct, x: ct * jnp.conj(1 - y * y))
 unary("asinh", jnp.arcsinh, aliases="arcsinh", inplace_node="AsinhBackward1",
-      inplace_underivable="inplace version of asinh")
+      inplace_underivable="'inplace version of asinh'")
 unary("acosh", jnp.arccosh, aliases="arccosh", inplace_node="AcoshBackward1",
-      inplace_underivable="inplace version of acosh")
+      inplace_underivable="'inplace version of acosh'")
 unary("atanh", jnp.arctanh, aliases="arctanh", inplace_node="AtanhBackward1",
-      inplace_underivable="inplace version of atanh")
+      inplace_underivable="'inplace version of atanh'")
 unary("deg2rad", lambda x: x * (math.pi / 180), node="Deg2RadBackward0")
 unary("rad2deg", lambda x: x * (180 / math.pi), node="Rad2DegBackward0")
 

@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -18,7 +19,27 @@ def _svd(a, full, vectors=True):
     if a.ndim < 2:
         raise RuntimeError("linalg.svd: The input tensor A must have at least 2 dimensions.")
     floating("linalg.svd", a, "linalg_svd_cpu")
-    return jnp.linalg.svd(a, full_matrices=full, compute_uv=vectors)
+    if full and vectors and a.shape[-1] != a.shape[-2]:
+        return _full_svd(a)
+    return jnp.linalg.svd(a, full_matrices=False, compute_uv=vectors)
+
+
+@jax.custom_jvp
+def _full_svd(a):
+    return tuple(jnp.linalg.svd(a, full_matrices=True))
+
+
+@_full_svd.defjvp
+def _full_svd_jvp(primals, tangents):
+    return jax.jvp(_thin_and_rest, primals, tangents)
+
+
+def _thin_and_rest(a):
+    """As PyTorch differentiates it: the singular vectors beyond the singular values are constants."""
+    u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+    more_u, _, more_vh = jnp.linalg.svd(lax.stop_gradient(a), full_matrices=True)
+    k = s.shape[-1]
+    return jnp.concatenate([u, more_u[..., k:]], -1), s, jnp.concatenate([vh, more_vh[..., k:, :]], -2)
 
 
 @op(names="linalg", multi="U S Vh", saves="rij", keeps=True)

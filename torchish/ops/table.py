@@ -25,7 +25,8 @@ class Op:
     node       class name of the backward node without the trailing number, e.g. "MulBackward0"
     keeps      an expensive computation: the backward uses what the forward computed on the way; True, or for which attributes
     differentiable  False: the result never requires grad
-    underivable     the result requires grad, but PyTorch has no derivative: its name, for the error of the backward
+    underivable     the result requires grad, but PyTorch has no derivative: its name, for the error of the backward; in quotes where the
+               node has its own name; or that error's sentence
     inplace_node, inplace_underivable    the same two facts of the method with a trailing underscore, where they are others
     varying    positions of number operands that change at every call (never constants in an executable)
     """
