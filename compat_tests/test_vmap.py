@@ -109,3 +109,49 @@ def test_random_numbers_of_other_transforms(torch, recorded):
               func.jacfwd(lambda x: x * torch.rand(3), randomness="same")(ones[0]), func.jacrev(lambda x: x * torch.rand(3))(ones[0])])
     with raises(RuntimeError, "vmap: called random operation while in randomness error mode."):
         func.jacfwd(lambda x: x * torch.rand(3))(ones[0])
+
+
+def test_results_of_no_single_shape(torch):
+    x = torch.arange(6.0).reshape(3, 2)
+    dynamic = "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::"
+    for f, text in ((lambda v: v.nonzero(), dynamic + "nonzero"), (lambda v: v.unique(), dynamic + "_unique2"),
+                    (lambda v: v.unique(dim=0), dynamic + "unique_dim"), (lambda v: torch.unique_consecutive(v), dynamic + "unique_consecutive"),
+                    (lambda v: v.masked_select(v > 2), "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask)"),
+                    (lambda v: v[v > 2], "vmap: We do not support batching operators that can support dynamic shape.")):
+        with raises(RuntimeError, text):
+            torch.vmap(f)(x)
+    mask = torch.tensor([True, False])
+    assert torch.vmap(lambda v: v.masked_select(mask))(x).tolist() == torch.vmap(lambda v: v[mask])(x).tolist() == [[0], [2], [4]]
+
+
+def test_a_tangent_written_through_a_view_inside_a_map(torch):
+    def f(x, y):
+        x = x.clone()
+        x[0].copy_(y)
+        return x
+
+    def push(x, y, along):
+        return torch.func.jvp(lambda y: f(x, y), (y,), (along,))[1]
+    x, y, along = torch.zeros(2, 2, 3), torch.ones(2, 3), torch.arange(6.0).reshape(2, 3)
+    assert torch.vmap(push)(x, y, along).tolist() == [[[0, 1, 2], [0, 0, 0]], [[3, 4, 5], [0, 0, 0]]]
+    assert torch.vmap(push, (None, None, 0))(x[0], y[0], along).tolist() == [[[0, 1, 2], [0, 0, 0]], [[3, 4, 5], [0, 0, 0]]]
+
+
+def test_a_function_with_a_tensor_by_keyword(torch):
+    class Plus(torch.autograd.Function):
+        @staticmethod
+        def forward(x, *, y):
+            assert not torch.autograd.forward_ad._is_fwd_grad_enabled()
+            return x + y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x, *, y):
+            return x + y, 0
+    x = torch.ones(2)
+    assert torch.vmap(lambda v: Plus.apply(v, y=2))(x).tolist() == [3, 3]
+    with raises(NotImplementedError, "Run vmap on autograd.Function with kwarg-only Tensor args."):
+        torch.vmap(lambda v: Plus.apply(v, y=x))(x)

@@ -132,3 +132,13 @@ def divisor(input, other):
         return
     if zero and (not isinstance(input, Tensor) or input._aval.dtype.kind in "biu") and not isinstance(input, float):
         raise RuntimeError("ZeroDivisionError")
+
+
+DYNAMIC = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{}. Please file an issue at "
+           "https://github.com/pytorch/pytorch/issues if you need this feature.")
+
+
+def one_shape(t, name, text=DYNAMIC):
+    """Refuse a tensor under vmap whose entries might give results of different shapes."""
+    if t._aval.traced.__class__ is tuple:
+        raise RuntimeError(text.format(name))

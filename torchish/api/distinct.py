@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from torchish.api.bounds import one_shape
 from torchish.api.creation import tensor
 from torchish.autograd.dispatch import underived
 from torchish.autograd.graph import UnderivedNode, node_class
@@ -9,6 +10,7 @@ from torchish.autograd.graph import UnderivedNode, node_class
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements, sorted; with flags also where each element went and how many there were."""
+    one_shape(input, "_unique2" if dim is None else "unique_dim")
     u, inverse, counts = np.unique(input._numpy(), return_inverse=True, return_counts=True, axis=dim)
     out = [underived(tensor(u), input, "Unique2Backward0" if dim is None else "UniqueDimBackward0",
                      "_unique2" if dim is None else "unique_dim")]
@@ -45,6 +47,7 @@ def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=Fals
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements without immediate repeats."""
+    one_shape(input, "unique_consecutive")
     a = input._numpy()
     rows = a.reshape(-1) if dim is None else np.moveaxis(a, dim, 0)
     new = np.ones(len(rows), bool)

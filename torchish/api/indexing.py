@@ -17,6 +17,12 @@ from torchish.tensor import Tensor
 KINDS = "tensors used as indices must be long, int, byte or bool tensors"
 
 
+MASKED = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask.")
+MASKED_SELECT = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this "
+                 "would return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+                 "feature.")
+
+
 def _is_advanced(i):
     return isinstance(i, (Tensor, np.ndarray, list)) or (isinstance(i, tuple))
 
@@ -135,6 +141,7 @@ def _advanced(x, dim, i, advanced):
             if i._aval.shape[k] != x._aval.shape[dim + k]:
                 raise IndexError(f"The shape of the mask {list(i._aval.shape)} at index {k} does not match the shape of the indexed "
                                  f"tensor {list(x._aval.shape)} at index {dim + k}")
+        bounds.one_shape(i, "", MASKED)
         for k, where in enumerate(np.nonzero(i._numpy())):
             found = tensor(where)
             found._counter = counter_of(i)      # PyTorch saves the mask: a write to it is a write to what was found
@@ -256,6 +263,7 @@ def index_put(input, indices, values, accumulate=False):
 def masked_select(input, mask, *, out=None):
     """The elements where `mask` is true, as a 1-D tensor."""
     from torchish.api.viewing import broadcast_tensors
+    bounds.one_shape(mask, "", MASKED_SELECT)
     if mask.dtype is not dtypes.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     a, m = broadcast_tensors(input, mask)
@@ -266,6 +274,7 @@ def masked_select(input, mask, *, out=None):
 
 def nonzero(input, *, out=None, as_tuple=False):
     """Indices of the nonzero elements: (n, dim), or one index tensor a dimension."""
+    bounds.one_shape(input, "nonzero")
     found = np.nonzero(np.atleast_1d(input._numpy()))
     if as_tuple:
         return tuple(tensor(np.asarray(f, "int64")) for f in found)

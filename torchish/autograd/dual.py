@@ -8,6 +8,7 @@ levels nest. The tangent of a view is that view of the base's tangent: a write t
 import contextlib
 
 from torchish.autograd import dispatch
+from torchish.autograd.batching import like
 from torchish.autograd.graph import OpNode, SavedResult, edge_of, plain_copy
 from torchish.autograd.modes import set_forward_enabled, state, suspended
 from torchish.ops import TABLE
@@ -167,7 +168,7 @@ class Level:
             if _same_memory(t, base):
                 self.put(base, new)
             else:
-                self.put(base, _zeros(base))
+                self.put(base, like(like(_zeros(base), base), new))
                 old = self.tangent(t)
         if old is None:
             self.put(t, new)

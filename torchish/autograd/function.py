@@ -19,7 +19,7 @@ from torchish.autograd.graph import (
     second_time,
     sequence,
 )
-from torchish.autograd.modes import no_grad, state, suspended, transformed
+from torchish.autograd.modes import no_grad, set_forward_enabled, state, suspended, transformed
 from torchish.ops import TABLE, dtypes
 from torchish.program import record
 from torchish.program.batched import Level
@@ -277,7 +277,7 @@ def recorded(cls, args, kwargs, forward, backward_cls):
     needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
     node = backward_cls(cls, needs)
     ctx = node.ctx
-    with no_grad(), suspended():
+    with no_grad(), suspended(), set_forward_enabled(False):
         if cls.setup_context is not Function.setup_context:
             outputs = forward(*args, **kwargs)
             cls.setup_context(ctx, args, outputs)
@@ -334,6 +334,10 @@ def _below(cls, args, kwargs, transforms):
         return recorded(cls, args, kwargs, forward, cls._generated_cls)
     level = transforms[inner]
     with transformed(transforms[:inner]):
+        tensors = {k: x for k, x in kwargs.items() if isinstance(x, Tensor)}
+        if tensors:
+            raise NotImplementedError("Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
+                                      f"autograd.Function. Got: {tensors}")
         return batching.by_rule(cls.vmap, level, args, kwargs)
 
 
