@@ -3,7 +3,7 @@
 from torchish.autograd import slots as _slots
 from torchish.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph, hooks, variable
 from torchish.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
-from torchish.autograd.function import Function
+from torchish.autograd.function import Function, NestedIOFunction
 from torchish.autograd.gradcheck import gradcheck, gradgradcheck
 from torchish.autograd.gradients import backward, grad
 from torchish.autograd.graph import Node, SavedTensor

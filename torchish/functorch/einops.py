@@ -1,0 +1,5 @@
+"""functorch.einops: `rearrange` under its first name."""
+
+from torchish.func import rearrange
+
+__all__ = ["rearrange"]
