@@ -262,3 +262,11 @@ def test_the_error_of_once_differentiable_has_leaves_of_its_own(torch):
     assert [type(node).__name__ for node, _ in grad.grad_fn.next_functions if node is not None] == ["AccumulateGrad"] * 2
     with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
         grad.sum().backward()
+
+
+def test_switches_that_change_no_gradient(torch):
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.enforce_grad_layout_policy(False):
+        torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(True)
+        (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2]

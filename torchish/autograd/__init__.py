@@ -8,8 +8,8 @@ from torchish.autograd.gradcheck import gradcheck, gradgradcheck
 from torchish.autograd.gradients import backward, grad
 from torchish.autograd.graph import Node, SavedTensor
 from torchish.autograd.grad_mode import _force_original_view_tracking, _unsafe_preserve_version_counter
-from torchish.autograd.modes import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, is_multithreading_enabled,
-                                     is_view_replay_enabled, no_grad, set_grad_enabled, set_multithreading_enabled)
+from torchish.autograd.modes import (enable_grad, enforce_grad_layout_policy, inference_mode, is_grad_enabled, is_inference_mode_enabled,
+                                     is_multithreading_enabled, is_view_replay_enabled, no_grad, set_grad_enabled, set_multithreading_enabled)
 from torchish.autograd import saved_hooks as _saved_hooks
 from torchish.autograd.variable import Variable
 from torchish.tensor import Tensor

@@ -16,7 +16,7 @@ class _State(threading.local):
     anomaly = False
     check_nan = True
     saved_hooks = ()
-    multithreading = True
+    multithreading = grad_layout = True
     view_replay = False     # whether a view whose base was written gets the node of its own function instead of AsStrided
     level = None            # the innermost open level of forward mode
     below = None            # the door of the dispatch modes that are on, below all the rest
@@ -166,6 +166,15 @@ class set_multithreading_enabled(_Flag):
     """Kept for scripts: backward runs in the thread that calls it, always."""
 
     name = "multithreading"
+
+
+class enforce_grad_layout_policy(_Flag):
+    """Kept for scripts: gradients are contiguous, always."""
+
+    name = "grad_layout"
+
+    def __init__(self, enable=True):
+        super().__init__(enable)
 
 
 class _force_original_view_tracking(_Flag):

@@ -12,7 +12,8 @@ from torchish.autograd.modes import state
 from torchish.tensor import Tensor
 
 __all__ = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook",
-           "allow_mutation_on_saved_tensors", "Node", "GradientEdge", "get_gradient_edge", "increment_version"]
+           "allow_mutation_on_saved_tensors", "Node", "GradientEdge", "get_gradient_edge", "increment_version",
+           "set_warn_on_accumulate_grad_stream_mismatch"]
 
 
 class _Disabled(threading.local):
@@ -147,6 +148,10 @@ def get_gradient_edge(tensor):
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*edge)
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled):
+    """Kept for scripts: there are no streams that could mismatch."""
 
 
 def increment_version(tensor):
