@@ -168,7 +168,7 @@ def _double(name):
     """An argument that PyTorch's node holds as a double."""
     def read(call):
         value = call.attrs.get(name, MISSING)
-        return float(value) if type(value) is int and not call.node.name().startswith(("Dist", "Norm", "Renorm", "MultiMargin")) else value
+        return float(value) if type(value) is int and call.node.name().startswith(("Cdist", "Pdist", "Logit", "Native")) else value
     return read
 
 
